@@ -1,0 +1,1 @@
+"""Topics in, citation-ready corpora out."""
