@@ -1,0 +1,272 @@
+"""The pool: one thread per worker process, one job in flight per worker, a common FIFO queue."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import collections
+import concurrent.futures
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+
+from citeflow.workers.frames import FrameError, Tag, receive, send
+
+__all__ = ["WorkerCrashed", "WorkerError", "WorkerFailed", "WorkerPool", "WorkerTimeout"]
+
+# Importing the extraction libraries takes about half a second on an idle machine; a hundred times
+# that is a machine in distress, and a job that waited so long is better failed than kept.
+_START_SECONDS = 60.0
+# The workers are killed before the threads are joined, so this bounds only a kernel in trouble.
+_JOIN_SECONDS = 5.0
+
+
+class WorkerError(Exception):
+    """A job could not be answered; see the subclasses for why."""
+
+
+class WorkerTimeout(WorkerError):
+    """The job ran longer than its timeout; its worker was killed, the next job gets a new one."""
+
+
+class WorkerCrashed(WorkerError):
+    """The worker died during the job or could not be started, or the pool is closed."""
+
+
+class WorkerFailed(WorkerError):
+    """The target function raised; the message holds the exception's type and text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    payload: bytes
+    timeout: float
+    future: concurrent.futures.Future[bytes]
+
+
+class _Process:
+    """One worker process and the socket to it. Used by its own thread; `kill` by any."""
+
+    def __init__(self, target: str, memory_limit_bytes: int | None) -> None:
+        self.jobs_done = 0
+        self._socket, theirs = socket.socketpair()
+        # The worker finds the modules its parent finds, also from a checkout or an embedded
+        # interpreter; -P keeps the working directory off its path unless it is on the parent's.
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        command = [sys.executable, "-P", "-m", "citeflow.workers", target]
+        command += [str(os.getpid()), str(memory_limit_bytes or 0)]
+        with theirs:
+            self._popen: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": path},
+                process_group=0,  # a Ctrl-C at the terminal is the parent's, also during start-up
+            )
+
+    def await_ready(self) -> None:
+        tag, body = receive(self._socket, deadline=time.monotonic() + _START_SECONDS)
+        if tag is not Tag.READY:
+            raise WorkerFailed(body.decode())
+
+    def run(self, job: _Job) -> bytes:
+        deadline = time.monotonic() + job.timeout
+        send(self._socket, Tag.JOB, job.payload, deadline=deadline)
+        tag, body = receive(self._socket, deadline=deadline)
+        self.jobs_done += 1
+        if tag is Tag.FAILED:
+            raise WorkerFailed(body.decode())
+        return body
+
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def ending(self) -> str:
+        """How it ended, for people; a process that closed its socket is about to."""
+        try:
+            return f"exit code {self._popen.wait(1.0)}"
+        except subprocess.TimeoutExpired:
+            return "still running"
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._popen.kill()
+
+    def dispose(self) -> int:
+        """Kill it if need be, reap it, and return its exit code."""
+        self.kill()
+        self._socket.close()
+        return self._popen.wait()
+
+
+class WorkerPool:
+    """Up to `size` worker processes running `target` (`"package.module:function"`).
+
+    Processes start when jobs ask for them (`warm` starts all) and are replaced after
+    `max_jobs_per_worker` jobs, which bounds what a leaking native library can hold.
+    `memory_limit_bytes` caps a worker's address space; None: no cap. A pool may be used from any
+    thread and any event loop, and from one loop after another.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        size: int,
+        max_jobs_per_worker: int = 500,
+        memory_limit_bytes: int | None = None,
+    ) -> None:
+        if size < 1 or max_jobs_per_worker < 1:
+            raise ValueError("size and max_jobs_per_worker must be at least 1")
+        self._target = target
+        self._size = size
+        self._max_jobs = max_jobs_per_worker
+        self._memory_limit_bytes = memory_limit_bytes
+        self._changed = threading.Condition()
+        # Guarded by _changed:
+        self._jobs: collections.deque[_Job] = collections.deque()
+        self._threads: list[threading.Thread] = []
+        self._processes: set[_Process] = set()
+        self._busy = 0
+        self._closed = False
+        _open_pools.add(self)
+
+    async def run(self, payload: bytes, *, timeout: float) -> bytes:
+        """The target's answer to `payload`.
+
+        `timeout` in seconds counts from when a worker takes the job; waiting for a free worker is
+        not part of it. Raises `WorkerTimeout`, `WorkerCrashed`, `WorkerFailed`. Cancelling a job
+        that waits removes it; one that runs ends by itself, and its answer is dropped.
+        """
+        job = _Job(payload, timeout, concurrent.futures.Future())
+        with self._changed:
+            if self._closed:
+                raise WorkerCrashed("the worker pool is closed")
+            self._jobs.append(job)
+            if len(self._jobs) > len(self._threads) - self._busy:
+                self._add_thread()
+            self._changed.notify()
+        return await asyncio.wrap_future(job.future)
+
+    def warm(self) -> None:
+        """Start all workers now; returns at once."""
+        with self._changed:
+            while not self._closed and len(self._threads) < self._size:
+                self._add_thread()
+
+    def close(self) -> None:
+        """Kill the workers. Jobs that run or wait raise `WorkerCrashed`. May be called again."""
+        with self._changed:
+            self._closed = True
+            waiting = list(self._jobs)
+            self._jobs.clear()
+            for process in self._processes:
+                process.kill()
+            threads = list(self._threads)
+            self._changed.notify_all()
+        for job in waiting:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_exception(WorkerCrashed("the worker pool was closed"))
+        for thread in threads:
+            thread.join(_JOIN_SECONDS)
+        _open_pools.discard(self)
+
+    def _add_thread(self) -> None:
+        if len(self._threads) < self._size:
+            thread = threading.Thread(target=self._serve, name="citeflow-worker", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self) -> None:
+        """Keep one worker process: start it, hand it one job at a time, replace it."""
+        process: _Process | None = None
+        problem: WorkerError | None = None
+        while True:
+            if process is None:
+                # Before a job is taken, so that no job waits here while another worker is free.
+                process, problem = self._start()
+            job = self._next_job()
+            if job is None:
+                break
+            if process is not None and not process.alive():
+                # It died while idle (the kernel's memory killer, say): not this job's fault.
+                self._dispose(process)
+                process, problem = self._start()
+            answer = problem if process is None else self._answer(process, job)
+            if process is not None and (
+                isinstance(answer, WorkerTimeout | WorkerCrashed)
+                or process.jobs_done >= self._max_jobs
+            ):
+                self._dispose(process)
+                process = None
+            with self._changed:
+                self._busy -= 1
+            if isinstance(answer, bytes):
+                job.future.set_result(answer)
+            else:
+                job.future.set_exception(answer)
+        if process is not None:
+            self._dispose(process)
+
+    def _next_job(self) -> _Job | None:
+        """Wait for a job nobody cancelled; None once the pool is closed."""
+        with self._changed:
+            while True:
+                while not self._jobs and not self._closed:
+                    self._changed.wait()
+                if self._closed:
+                    return None
+                job = self._jobs.popleft()
+                if job.future.set_running_or_notify_cancel():
+                    self._busy += 1
+                    return job
+
+    def _start(self) -> tuple[_Process | None, WorkerError | None]:
+        try:
+            process = _Process(self._target, self._memory_limit_bytes)
+        except OSError as exc:
+            return None, WorkerCrashed(f"the worker process could not be started: {exc}")
+        with self._changed:
+            self._processes.add(process)
+            if self._closed:
+                process.kill()
+        try:
+            process.await_ready()
+        except WorkerFailed as exc:
+            self._dispose(process)
+            return None, exc
+        except (FrameError, OSError) as exc:  # TimeoutError is an OSError
+            code = self._dispose(process)
+            return None, WorkerCrashed(f"the worker did not start ({exc}; exit code {code})")
+        return process, None
+
+    def _answer(self, process: _Process, job: _Job) -> bytes | WorkerError:
+        try:
+            return process.run(job)
+        except WorkerFailed as exc:
+            return exc
+        except TimeoutError:
+            return WorkerTimeout(f"the job took longer than {job.timeout:g} s; its worker is ended")
+        except (FrameError, OSError) as exc:
+            return WorkerCrashed(f"the worker died during the job ({exc}; {process.ending()})")
+
+    def _dispose(self, process: _Process) -> int:
+        with self._changed:
+            self._processes.discard(process)
+        return process.dispose()
+
+
+_open_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_open_pools):
+        pool.close()
