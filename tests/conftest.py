@@ -1,0 +1,24 @@
+"""What every test runs under: no internet, and no settings from the developer's environment."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+pytest_plugins = [
+    "tests.support.network",
+    "tests.support.postgres",
+]
+
+_PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Drop proxies and CITEFLOW_* settings; CITEFLOW_TEST_* choose what the tests run against."""
+    for name in list(os.environ):
+        setting = name.startswith("CITEFLOW_") and not name.startswith("CITEFLOW_TEST_")
+        if setting or name.lower() in _PROXY_VARIABLES:
+            del os.environ[name]
