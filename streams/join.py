@@ -150,9 +150,7 @@ def _on_page(
     return _close_if_complete(msgspec.structs.replace(state, pages=pages))
 
 
-def _on_due(
-    state: JoinState | None, due: JoinDue
-) -> tuple[JoinState | None, EmitContext | None]:
+def _on_due(state: JoinState | None, due: JoinDue) -> tuple[JoinState | None, EmitContext | None]:
     if state is None or due.due_at < state.due_at:
         return state, None
     if state.phase is Phase.DONE or (state.phase is Phase.COLLECTING and state.hits is None):

@@ -1,0 +1,131 @@
+"""topics.requested -> search.hits: search the web, and look up what needs no web."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from agents.base import Emit, Inbound
+from agents.request import request_id_of, resolve_request
+from citeflow.context import get_known_references, match_references
+from citeflow.research import ASSEMBLE_SETTINGS, PostPool, find_posts
+from citeflow.search import SearchOutcome, SearchProvenance, SearchStatus
+from citeflow.settings import SiteConfig
+from schemas import (
+    Hit,
+    Link,
+    PostLink,
+    Provenance,
+    SearchHits,
+    TopicRequested,
+    event_id,
+)
+
+__all__ = ["SearchAgent", "Searcher"]
+
+
+class Searcher(Protocol):
+    """What the agent needs of a search chain."""
+
+    async def search(self, query: str, k: int = 5, timeout: float | None = None) -> SearchOutcome:
+        """Search the web; never raises."""
+
+
+class SearchAgent:
+    """Answers every request with exactly one kind of record, also when the search fails.
+
+    References, internal links and the settings in force are put on the record, so that all that
+    follows depends on events alone.
+    """
+
+    stage = "search"
+
+    def __init__(
+        self,
+        *,
+        searcher: Searcher,
+        site_config: SiteConfig,
+        clock: Callable[[], datetime],
+        posts: PostPool | None = None,
+    ) -> None:
+        self._searcher = searcher
+        self._site_config = site_config
+        self._clock = clock
+        self._posts = posts
+
+    def request_id(self, event: Inbound[TopicRequested]) -> str:
+        """The request's own id, or the one derived for it."""
+        return request_id_of(event)
+
+    async def handle(self, event: Inbound[TopicRequested], emit: Emit) -> None:
+        """Search, and emit the hits or the reason why there are none."""
+        request = resolve_request(event)
+        now = self._clock()
+        if request.deadline is not None and request.deadline <= now:
+            outcome = _unsearched(request, SearchStatus.TIMEOUT, "the deadline had passed")
+        else:
+            limit = self._site_config.get_float("web_research_search_timeout_seconds")
+            if request.deadline is not None:
+                limit = min(limit, (request.deadline - now).total_seconds())
+            outcome = await self._searcher.search(
+                request.topic, k=request.max_results, timeout=limit
+            )
+        links = await find_posts(self._posts, request.topic)
+        posts = tuple(PostLink(title=link.title, slug=link.slug) for link in links)
+        await emit(self._record(request, outcome, posts))
+
+    async def give_up(self, event: Inbound[TopicRequested], error: Exception, emit: Emit) -> None:
+        """Emit hits that say the search could not be made."""
+        request = resolve_request(event)
+        note = f"the search failed: {type(error).__name__}"
+        await emit(self._record(request, _unsearched(request, SearchStatus.UNAVAILABLE, note), ()))
+
+    def _record(
+        self, request: TopicRequested, outcome: SearchOutcome, posts: tuple[PostLink, ...]
+    ) -> SearchHits:
+        assert request.request_id is not None
+        assert request.requested_at is not None
+        now = self._clock()
+        config = self._site_config.with_values(request.options)
+        due = now + timedelta(seconds=config.get_float("research_join_timeout_seconds"))
+        known = get_known_references(site_config=config)
+        return SearchHits(
+            event_id=event_id(request.request_id, self.stage),
+            request_id=request.request_id,
+            topic=request.topic,
+            category=request.category,
+            max_results=request.max_results,
+            requested_at=request.requested_at,
+            searched_at=now,
+            deadline_at=min(due, request.deadline) if request.deadline else due,
+            status=outcome.status.value,
+            pages_wanted=config.get_bool("research_extract_web_content"),
+            note=outcome.note,
+            retry_after=outcome.retry_after,
+            provenance=_provenance(outcome.provenance),
+            hits=tuple(
+                Hit(rank=rank, title=hit.title, url=hit.url, snippet=hit.snippet)
+                for rank, hit in enumerate(outcome.hits[: request.max_results])
+            ),
+            references=tuple(
+                Link(title=reference.title, url=reference.url)
+                for reference in match_references(request.topic, known)
+            ),
+            internal_links=posts,
+            settings=config.overrides(ASSEMBLE_SETTINGS),
+        )
+
+
+def _unsearched(request: TopicRequested, status: SearchStatus, note: str) -> SearchOutcome:
+    return SearchOutcome(status, note=note, provenance=SearchProvenance(query_used=request.topic))
+
+
+def _provenance(provenance: SearchProvenance) -> Provenance:
+    return Provenance(
+        backend=provenance.backend,
+        cached=provenance.cached,
+        query_used=provenance.query_used,
+        backends_tried=provenance.backends_tried,
+        challenged=provenance.challenged,
+    )

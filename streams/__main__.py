@@ -1,0 +1,7 @@
+"""`python -m streams`."""
+
+import sys
+
+from streams.cli import main
+
+sys.exit(main())

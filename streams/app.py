@@ -1,0 +1,15 @@
+"""The entry point for Faust's own command line: `faust -A streams.app worker`.
+
+The topics must exist (`python -m streams topics create`). `python -m streams worker` does the
+same with a look at the topics first, and with a bounded stop.
+"""
+
+from __future__ import annotations
+
+from citeflow.settings import SiteConfig
+from streams.apps import build_combined_app
+from streams.config import StreamConfig
+
+__all__ = ["app"]
+
+app = build_combined_app(StreamConfig.from_env(), SiteConfig())

@@ -1,0 +1,233 @@
+"""`python -m streams`: run the line, look at its topics, put requests on it, read its answers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from aiokafka.errors import KafkaError
+
+import schemas
+from citeflow.errors import CiteflowError
+from citeflow.settings import SiteConfig
+from streams.apps import APP_NAMES, required_topics
+from streams.config import StreamConfig
+from streams.dev import development_line, say
+from streams.log_reader import contexts
+from streams.process import run_until_signal
+from streams.request import request_and_wait, request_context
+from streams.runner import (
+    BrokerUnreachableError,
+    WorkerCrashedError,
+    WorkerRunner,
+    wait_for_topics,
+)
+from streams.topics import TOPICS, TopicError, check_topics, ensure_topics
+
+__all__ = ["main"]
+
+OK, FAILED, TIMED_OUT = 0, 1, 4
+
+# Beyond the worker's own bound on stopping, for the broker and whatever else must end.
+STOP_MARGIN = 1.2
+# What a development run may take to stop as a whole, with its broker and its worker.
+DEV_STOP_GRACE = 4.5
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    _set_up_logging(arguments.verbose)
+    try:
+        config = StreamConfig.from_env()
+        if arguments.broker:
+            config = dataclasses.replace(config, broker=arguments.broker)
+        grace = DEV_STOP_GRACE if arguments.command is _dev else config.stop_timeout + STOP_MARGIN
+        return run_until_signal(arguments.command(arguments, config), grace=grace)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return FAILED
+    except (
+        CiteflowError,
+        TopicError,
+        BrokerUnreachableError,
+        WorkerCrashedError,
+        schemas.EventError,
+    ) as exc:
+        say(f"error: {exc}")
+    except (KafkaError, OSError) as exc:
+        say(f"error: the broker does not answer: {exc or type(exc).__name__}")
+    return FAILED
+
+
+async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
+    async with development_line(config, SiteConfig(), demo=arguments.demo) as (local, runner):
+        if arguments.once:
+            return await _request_once(local.broker, arguments.once, arguments.timeout)
+        say(f'try: python -m streams request --broker {local.broker} --wait "{_DEMO_TOPIC}"')
+        say("Ctrl-C stops everything")
+        with contextlib.suppress(asyncio.CancelledError):
+            await runner.wait()
+    return OK
+
+
+async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
+    await wait_for_topics(config, timeout=arguments.broker_timeout)
+    runner = WorkerRunner(config, SiteConfig(), apps=arguments.app or APP_NAMES)
+    async with runner:
+        say("worker ready")
+        with contextlib.suppress(asyncio.CancelledError):
+            await runner.wait()
+    return OK
+
+
+async def _topics(arguments: argparse.Namespace, config: StreamConfig) -> int:
+    specs = required_topics(config)
+    if arguments.action == "create":
+        created = await ensure_topics(
+            config.broker, specs, partitions=config.partitions, replication=config.replication
+        )
+        say(f"created {len(created)} of {len(specs)} topics, the others were there")
+        return OK
+    counts = await check_topics(config.broker, specs)
+    for spec in specs:
+        count = counts[spec.name]
+        state = "missing" if count is None else f"{count} partitions"
+        _print(f"{spec.name:40} {state:15} {spec.cleanup}")
+    wrong = [name for name, count in counts.items() if count != config.partitions]
+    if arguments.action == "check" and wrong:
+        say(f"error: expected {config.partitions} partitions on {', '.join(sorted(wrong))}")
+        return FAILED
+    return OK
+
+
+async def _request(arguments: argparse.Namespace, config: StreamConfig) -> int:
+    if arguments.wait:
+        return await _request_once(config.broker, arguments.topic, arguments.timeout)
+    _print(await request_context(config.broker, schemas.TopicRequested(topic=arguments.topic)))
+    return OK
+
+
+async def _request_once(broker: str, topic: str, timeout: float) -> int:
+    try:
+        context = await request_and_wait(
+            broker,
+            schemas.TopicRequested(topic=topic),
+            timeout=timeout,
+            on_sent=lambda request_id: say(f"requested {topic!r} as {request_id}"),
+        )
+    except TimeoutError:
+        say(f"error: no answer within {timeout:g} s; the request is still being worked on")
+        return TIMED_OUT
+    _report(context)
+    if context.corpus:
+        _print(context.corpus)
+    return OK
+
+
+async def _contexts(arguments: argparse.Namespace, config: StreamConfig) -> int:
+    found = contexts(config.broker, request_id=arguments.request_id, follow=arguments.follow)
+    async with contextlib.aclosing(found):
+        async for context in found:
+            _print(schemas.encode(context).decode())
+            if arguments.request_id:
+                break
+    return OK
+
+
+def _report(context: schemas.ContextReady) -> None:
+    reasons = f" ({', '.join(context.reasons)})" if context.reasons else ""
+    say(f"context of {context.request_id}: {context.outcome}{reasons}")
+    for drop in context.dropped:
+        detail = f": {drop.detail}" if drop.detail else ""
+        say(f"  dropped {drop.url}: {drop.reason}{detail}")
+    if context.note:
+        say(f"  {context.note}")
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - results go to stdout
+
+
+def _set_up_logging(verbose: bool) -> None:
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    if not verbose:
+        # Faust and its client log every ordinary rebalance and shutdown as an error or warning;
+        # what matters of theirs ends the worker and is reported by it.
+        for name in ("faust", "mode", "aiokafka"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+_DEMO_TOPIC = "FastAPI streaming responses"
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--broker", help="host:port[,host:port]; default: CITEFLOW_BROKER")
+    common.add_argument("-v", "--verbose", action="store_true", help="log what is going on")
+    parser = argparse.ArgumentParser(
+        prog="python -m streams",
+        description="Topics in, citation-ready corpora out, through Kafka.",
+        epilog='Example: python -m streams dev --demo --once "FastAPI streaming responses"',
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(
+        name: str, run: Coroutine[Any, Any, int] | Any, about: str, example: str
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name, parents=[common], help=about, description=about, epilog=f"Example: {example}"
+        )
+        added.set_defaults(command=run)
+        return added
+
+    dev = command(
+        "dev", _dev, "Run everything here: embedded broker, topics and worker.",
+        "python -m streams dev --demo",
+    )  # fmt: skip
+    dev.add_argument("--demo", action="store_true", help="search a sample web on loopback")
+    dev.add_argument("--once", metavar="TOPIC", help="print the corpus of one topic and stop")
+    dev.add_argument("--timeout", type=float, default=60.0, help="seconds to wait with --once")
+
+    worker = command(
+        "worker", _worker, "Run the agents against a broker until stopped.",
+        "CITEFLOW_BROKER=kafka:9092 python -m streams worker",
+    )  # fmt: skip
+    worker.add_argument(
+        "--app", action="append", choices=APP_NAMES, help="run only this one; repeatable"
+    )
+    worker.add_argument(
+        "--broker-timeout", type=float, default=60.0, help="seconds to wait for the broker"
+    )
+
+    topics = command(
+        "topics", _topics, f"Create, check or list the {len(TOPICS)} topics and the changelog.",
+        "python -m streams topics check",
+    )  # fmt: skip
+    topics.add_argument("action", choices=("create", "check", "list"))
+
+    request = command(
+        "request", _request, "Put a request on topics.requested; prints its id, or its corpus.",
+        f'python -m streams request --wait "{_DEMO_TOPIC}"',
+    )  # fmt: skip
+    request.add_argument("topic")
+    request.add_argument("--wait", action="store_true", help="wait for the corpus and print it")
+    request.add_argument("--timeout", type=float, default=180.0, help="seconds to wait")
+
+    found = command(
+        "contexts", _contexts, "Print contexts as JSON lines, each once.",
+        "python -m streams contexts --follow",
+    )  # fmt: skip
+    found.add_argument("--request-id", help="only the context of this request")
+    found.add_argument("--follow", action="store_true", help="go on with those to come")
+    return parser

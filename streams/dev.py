@@ -1,0 +1,54 @@
+"""The whole line in one process: embedded broker, topics, worker and, if asked, a sample web."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+
+from citeflow.settings import SiteConfig
+from streams.config import StreamConfig
+from streams.demo import DemoWeb
+from streams.embedded import embedded_profile, running_broker, tune_fetch_wait
+from streams.runner import WorkerRunner, wait_for_topics
+
+__all__ = ["development_line", "say"]
+
+DEV_PARTITIONS = 4
+
+
+def say(message: str) -> None:
+    """Progress for people, on stderr: stdout carries results only."""
+    print(message, file=sys.stderr, flush=True)  # noqa: T201 - this is the command line's voice
+
+
+@contextlib.asynccontextmanager
+async def development_line(
+    config: StreamConfig, site_config: SiteConfig, *, demo: bool
+) -> AsyncIterator[tuple[StreamConfig, WorkerRunner]]:
+    """A running line on its own broker, for the length of the block.
+
+    With `demo`, searches and pages come from a sample web on loopback, and nothing else is
+    asked: it works with no internet.
+    """
+    tune_fetch_wait()
+    async with contextlib.AsyncExitStack() as stack:
+        broker = await stack.enter_async_context(running_broker())
+        local = embedded_profile(config, broker.address, partitions=DEV_PARTITIONS)
+        say(f"embedded broker on {broker.address}")
+        await wait_for_topics(local)
+        if demo:
+            web = await stack.enter_async_context(DemoWeb())
+            say(f"sample web on {web.origin}")
+            # The guard lets exactly this origin pass, because the operator named it.
+            site_config = site_config.with_values(
+                {
+                    "web_research_backends": "searxng",
+                    "web_research_searxng_url": web.origin,
+                    "fetch_allowed_internal_origins": web.origin,
+                }
+            )
+        say("worker starting")
+        runner = await stack.enter_async_context(WorkerRunner(local, site_config))
+        say("worker ready")
+        yield local, runner

@@ -1,0 +1,103 @@
+"""Reading topics without joining a group: nothing is committed, nobody is rebalanced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+
+import schemas
+
+__all__ = ["contexts", "log_end", "read_log"]
+
+R = TypeVar("R", bound=schemas.Record)
+
+RawRecord = ConsumerRecord[bytes | None, bytes | None]
+
+
+@contextlib.asynccontextmanager
+async def _consumer(broker: str, topic: str) -> AsyncIterator[tuple[Any, list[TopicPartition]]]:
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=broker,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=100,
+    )
+    await consumer.start()
+    try:
+        partitions = [
+            TopicPartition(topic, number)
+            for number in sorted(await _partitions_of(consumer, topic))
+        ]
+        consumer.assign(partitions)
+        yield consumer, partitions
+    finally:
+        await consumer.stop()
+
+
+async def _partitions_of(consumer: Any, topic: str) -> set[int]:
+    # A topic that was created just now may not be in the first metadata.
+    for _ in range(50):
+        await consumer._client.force_metadata_update()
+        found = consumer.partitions_for_topic(topic)
+        if found:
+            return set(found)
+        await asyncio.sleep(0.1)
+    raise LookupError(f"the broker has no topic {topic}")
+
+
+async def log_end(broker: str, topic: str) -> dict[int, int]:
+    """The offset that the next record of each partition will have."""
+    async with _consumer(broker, topic) as (consumer, partitions):
+        return {tp.partition: offset for tp, offset in (await _ends(consumer, partitions)).items()}
+
+
+async def _ends(consumer: Any, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+    ends: dict[TopicPartition, int] = await consumer.end_offsets(partitions)
+    return ends
+
+
+async def read_log(
+    broker: str, topic: str, *, start: dict[int, int] | None = None, follow: bool = False
+) -> AsyncIterator[RawRecord]:
+    """The topic's records from offsets `start` (default: the beginning), in partition order.
+
+    Ends at what was the end when reading began, unless `follow`.
+    """
+    async with _consumer(broker, topic) as (consumer, partitions):
+        for tp in partitions:
+            consumer.seek(tp, (start or {}).get(tp.partition, 0))
+        if start is None:
+            await consumer.seek_to_beginning(*partitions)
+        left = {} if follow else await _ends(consumer, partitions)
+        open_partitions = {tp for tp, end in left.items() if await consumer.position(tp) < end}
+        while follow or open_partitions:
+            batch = await consumer.getmany(timeout_ms=200)
+            for records in batch.values():
+                for record in records:
+                    yield record
+            for tp in list(open_partitions):
+                if await consumer.position(tp) >= left[tp]:
+                    open_partitions.discard(tp)
+
+
+async def contexts(
+    broker: str,
+    *,
+    request_id: str | None = None,
+    start: dict[int, int] | None = None,
+    follow: bool = False,
+) -> AsyncIterator[schemas.ContextReady]:
+    """The contexts on `context.ready`, each `event_id` once, optionally of one request."""
+    seen: set[str] = set()
+    async for record in read_log(broker, "context.ready", start=start, follow=follow):
+        if not record.value:
+            continue
+        context = schemas.decode(record.value, schemas.ContextReady)
+        if context.event_id in seen or request_id not in (None, context.request_id):
+            continue
+        seen.add(context.event_id)
+        yield context

@@ -1,0 +1,57 @@
+"""A command's life as a process: run it, end it on a signal, and end it for good in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+__all__ = ["INTERRUPTED", "run_until_signal"]
+
+INTERRUPTED = 130
+
+
+def run_until_signal(main: Coroutine[Any, Any, int], *, grace: float) -> int:
+    """Run `main` to its exit code; SIGINT or SIGTERM cancels it.
+
+    Returns 130 when it was cancelled and did not answer with a code of its own. A process that
+    has not ended `grace` seconds after the signal, or gets a second one, ends on the spot: what
+    it had not acknowledged is handled again by the next worker.
+    """
+    return asyncio.run(_supervise(main, grace))
+
+
+async def _supervise(main: Coroutine[Any, Any, int], grace: float) -> int:
+    task = asyncio.ensure_future(main)
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if task.cancelling():
+            _end_now()
+        task.cancel()
+        # A thread, not a loop timer: what holds the loop must not hold the end as well.
+        timer = threading.Timer(grace, _end_now)
+        timer.daemon = True
+        timer.start()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal)
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            return await task
+        return INTERRUPTED
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _end_now() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(INTERRUPTED)

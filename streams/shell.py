@@ -1,0 +1,184 @@
+"""The delivery rule, in one place for every agent.
+
+    take without acknowledgement -> decode -> handle -> send -> await the broker -> acknowledge
+
+in order per partition. Nothing an event holds or causes escapes: it ends in its outputs, or in
+`events.rejected`, or, when the broker takes neither, the worker ends unacknowledged and the event
+comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import schemas
+from agents.base import Agent, Emit, Inbound
+from citeflow.findings import Finding, Severity, collect_findings
+from streams.audit import audit_record
+from streams.publisher import Publisher, PublishError
+from streams.rejection import rejection, rejection_finding
+from streams.window import AckWindow
+
+if TYPE_CHECKING:
+    from faust.types import EventT, StreamT
+
+__all__ = ["AgentShell", "origin_of"]
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=schemas.Record)
+
+ATTEMPTS = 3
+RETRY_DELAY = 0.2
+PASSED_ON_HEADERS = ("traceparent",)
+
+
+def origin_of(event: EventT[Any]) -> schemas.Origin:
+    """Where a Faust event was read from."""
+    message = event.message
+    headers = message.headers or ()
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    return schemas.Origin(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp=datetime.fromtimestamp(max(message.timestamp or 0.0, 0.0), UTC),
+        key=message.key,
+        headers=tuple((str(name), bytes(value or b"")) for name, value in pairs),
+    )
+
+
+class AgentShell(Generic[R]):
+    """Runs one agent over one Faust stream.
+
+    `record_of` maps a topic name to the record type it holds. `limit` is how many events are
+    handled at once; `deadline` bounds one try of one event, in seconds. `crash` ends the worker.
+    """
+
+    def __init__(
+        self,
+        agent: Agent[R],
+        *,
+        record_of: Callable[[str], type[R]],
+        publisher: Publisher,
+        crash: Callable[[BaseException], Awaitable[None]],
+        limit: int,
+        deadline: float,
+    ) -> None:
+        self._agent = agent
+        self._record_of = record_of
+        self._publisher = publisher
+        self._crash = crash
+        self._limit = limit
+        self._deadline = deadline
+
+    async def run(self, stream: StreamT[Any]) -> None:
+        """Handle the stream's events until it ends."""
+        manual = stream.noack()
+        window: AckWindow[Any, EventT[Any]] = AckWindow(manual.ack, limit=self._limit)
+        try:
+            async for event in manual.events():
+                message = event.message
+                # A partition that left and came back is another window: what was in flight
+                # before belongs to the worker that had it in between.
+                await window.submit((message.tp, message.generation_id), event, self._process)
+        finally:
+            window.cancel()
+
+    async def _process(self, event: EventT[Any]) -> None:
+        """Total: returns when the event is dealt with, or ends the worker."""
+        try:
+            await self.process(origin_of(event), event.message.value)
+        except PublishError as exc:
+            logger.critical("%s agent: the broker takes no records: %s", self._agent.stage, exc)
+            await self._crash(exc)
+            raise
+        except Exception as exc:
+            logger.critical("%s agent: fault in delivery", self._agent.stage, exc_info=exc)
+            await self._crash(exc)
+            raise
+
+    async def process(self, origin: schemas.Origin, value: bytes | None) -> None:
+        """Deal with one event. Raises `PublishError` only."""
+        headers = [pair for pair in origin.headers if pair[0] in PASSED_ON_HEADERS]
+
+        async def emit(record: schemas.Record) -> None:
+            await self._publisher.send(record, headers)
+
+        try:
+            record = schemas.decode(value, self._record_of(origin.topic))
+        except schemas.EventError as exc:
+            await self._reject(origin, value, str(exc), emit)
+            return
+        await self._handle(Inbound(record, origin), value, emit)
+
+    async def _handle(self, event: Inbound[R], value: bytes | None, emit: Emit) -> None:
+        stage = self._agent.stage
+        for attempt in range(1, ATTEMPTS + 1):
+            with collect_findings() as findings:
+                try:
+                    async with asyncio.timeout(self._deadline):
+                        await self._agent.handle(event, emit)
+                except schemas.EventError as exc:
+                    await self._reject(event.origin, value, str(exc), emit)
+                    return
+                except PublishError:
+                    raise
+                except Exception as exc:
+                    logger.warning(
+                        "%s agent: try %d of %d failed on %s",
+                        stage, attempt, ATTEMPTS, event.origin.position, exc_info=exc,
+                    )  # fmt: skip
+                    if attempt == ATTEMPTS:
+                        await self._give_up(event, value, exc, emit)
+                        return
+                else:
+                    await self._send_findings(event, findings, emit)
+                    return
+            await asyncio.sleep(RETRY_DELAY * 2**attempt)
+
+    async def _give_up(
+        self, event: Inbound[R], value: bytes | None, error: Exception, emit: Emit
+    ) -> None:
+        stage = self._agent.stage
+        reason = f"{type(error).__name__}: {error}"
+        failed = Finding(
+            source=f"{stage}_agent",
+            kind="agent_failed",
+            severity=Severity.ERROR,
+            title=f"The {stage} agent could not handle an event",
+            body=f"{event.origin.position}: {reason}",
+            dedup_key=f"agent_failed:{stage}:{type(error).__name__}",
+        )
+        try:
+            await self._agent.give_up(event, error, emit)
+        except PublishError:
+            raise
+        except Exception as exc:
+            logger.error("%s agent: gave up badly on %s", stage, event.origin, exc_info=exc)
+            await self._reject(event.origin, value, reason, emit)
+            return
+        await self._send_findings(event, [failed], emit)
+
+    async def _reject(
+        self, origin: schemas.Origin, value: bytes | None, error: str, emit: Emit
+    ) -> None:
+        rejected = rejection(origin, value, stage=self._agent.stage, error=error)
+        logger.warning("%s rejected: %s", origin.position, rejected.error)
+        await emit(rejected)
+        await emit(rejection_finding(rejected))
+
+    async def _send_findings(self, event: Inbound[R], findings: list[Finding], emit: Emit) -> None:
+        for finding in findings:
+            await emit(
+                audit_record(
+                    finding,
+                    stage=self._agent.stage,
+                    request_id=self._agent.request_id(event),
+                    timestamp=event.origin.timestamp,
+                )
+            )
