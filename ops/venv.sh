@@ -44,11 +44,10 @@ reusable() {
 }
 
 create() {
-    find_python
     echo "Creating $venv with $("$python" --version)"
     rm -rf "$venv"
     mkdir "$venv"
-    echo $$ >"$installing"
+    : >"$installing"
     if "$python" -c 'import ensurepip' 2>/dev/null; then
         "$python" -m venv "$venv"
     elif "$python" -m pip --version >/dev/null 2>&1; then
@@ -65,26 +64,37 @@ case ${1:-} in
     dev) extras=dev stamps=$venv/citeflow-dev ;;
     *) die "usage: $0 run|dev" ;;
 esac
-if [ -n "${PYTHON:-}" ]; then find_python; fi
-
 key="$(cksum <pyproject.toml) $(pwd -P)"
-owner=$(cat "$installing" 2>/dev/null) || owner=
-if [ -n "$owner" ] && kill -0 "$owner" 2>/dev/null; then
-    die "process $owner is setting up $venv; wait for it (if it is something else, remove $venv)"
-fi
-ready=no
-if reusable; then
+
+up_to_date() {
+    reusable || return 1
     for stamp in $stamps; do
-        if [ "$(cat "$stamp" 2>/dev/null)" = "$key" ]; then exit 0; fi
+        if [ "$(cat "$stamp" 2>/dev/null)" = "$key" ]; then return 0; fi
     done
-    if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then ready=yes; fi
+    return 1
+}
+
+if [ -n "${PYTHON:-}" ]; then find_python; fi
+if up_to_date; then exit 0; fi
+
+# One set-up at a time. The lock belongs to this process and to the pip it starts, so it is free
+# again when the last of them has ended, however it ended.
+find_python
+exec 9<ops/venv.sh
+lock() {
+    "$python" -c "import fcntl; fcntl.flock(9, fcntl.LOCK_EX $1)"
+}
+if ! lock '| fcntl.LOCK_NB' 2>/dev/null; then
+    echo "Waiting for another set-up of $venv to end"
+    lock ''
+    if up_to_date; then exit 0; fi
 fi
 
 # After a kill the marker stays and the next call starts afresh. After an orderly failure (no
 # network, say) pip has put back what it found, so what worked before still works.
 trap 'exit 130' INT TERM HUP
-if [ $ready = no ]; then create; fi
-echo $$ >"$installing"
+if ! reusable || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then create; fi
+: >"$installing"
 echo "Installing citeflow[$extras] into $venv (first use: a minute or two)"
 code=0
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".[$extras]" || code=$?

@@ -6,10 +6,12 @@ goes to the interpreter that runs the tests.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -103,13 +105,20 @@ def test_a_failed_upgrade_leaves_what_worked(checkout: Path) -> None:
     assert installed(checkout) == [".[stream,embedded]", ".[dev]"]
 
 
-def test_a_running_set_up_is_not_disturbed(checkout: Path) -> None:
-    """A second set-up at the same time is refused and names the first."""
+def test_two_set_ups_do_not_meet(checkout: Path) -> None:
+    """While one set-up runs a second waits for it, then finds the work done."""
     set_up(checkout, "run")
-    (checkout / ".venv/citeflow-installing").write_text(f"{os.getpid()}\n")
-    second = set_up(checkout, "dev")
-    assert second.returncode != 0
-    assert str(os.getpid()) in second.stderr
+    stamp = checkout / ".venv/citeflow-run"
+    (checkout / ".venv/citeflow-dev").write_text(stamp.read_text())
+    (checkout / ".venv/citeflow-installing").touch()
+    with (checkout / "ops/venv.sh").open() as held, ThreadPoolExecutor() as threads:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        second = threads.submit(set_up, checkout, "dev")
+        with pytest.raises(TimeoutError):
+            second.result(timeout=1)
+        (checkout / ".venv/citeflow-installing").unlink()
+        fcntl.flock(held, fcntl.LOCK_UN)
+        assert "Waiting for another set-up" in second.result().stderr
     assert installed(checkout) == [".[stream,embedded]"]
 
 
