@@ -1,1 +1,132 @@
-"""Topics in, citation-ready corpora out."""
+"""Topics in, citation-ready corpora out: the public API.
+
+Names are loaded when first used: a worker process that needs one small module of the package
+does not pay for the whole of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from citeflow.context import InternalLink as InternalLink
+    from citeflow.context import Reference as Reference
+    from citeflow.errors import CiteflowError as CiteflowError
+    from citeflow.errors import SettingsError as SettingsError
+    from citeflow.errors import SSRFBlockedError as SSRFBlockedError
+    from citeflow.errors import URLScrapeError as URLScrapeError
+    from citeflow.fetch import FetchOutcome as FetchOutcome
+    from citeflow.fetch import FetchStatus as FetchStatus
+    from citeflow.fetch import PageFetcher as PageFetcher
+    from citeflow.findings import Finding as Finding
+    from citeflow.findings import Severity as Severity
+    from citeflow.findings import collect_findings as collect_findings
+    from citeflow.findings import emit_finding as emit_finding
+    from citeflow.findings import set_finding_sink as set_finding_sink
+    from citeflow.quality import DroppedSource as DroppedSource
+    from citeflow.quality import DropReason as DropReason
+    from citeflow.quality import ResearchQualityService as ResearchQualityService
+    from citeflow.quality import ScoredSource as ScoredSource
+    from citeflow.research import KNOWN_REFERENCES as KNOWN_REFERENCES
+    from citeflow.research import RESEARCH_RENDER_SENTINEL as RESEARCH_RENDER_SENTINEL
+    from citeflow.research import ResearchReport as ResearchReport
+    from citeflow.research import ResearchService as ResearchService
+    from citeflow.research import assemble as assemble
+    from citeflow.research import get_known_references as get_known_references
+    from citeflow.research import research_topic as research_topic
+    from citeflow.search import SearchChain as SearchChain
+    from citeflow.search import SearchHit as SearchHit
+    from citeflow.search import SearchOutcome as SearchOutcome
+    from citeflow.search import SearchProvenance as SearchProvenance
+    from citeflow.search import SearchStatus as SearchStatus
+    from citeflow.settings import REGISTRY as REGISTRY
+    from citeflow.settings import Setting as Setting
+    from citeflow.settings import SiteConfig as SiteConfig
+    from citeflow.web import WebResearcher as WebResearcher
+
+__all__ = [
+    "KNOWN_REFERENCES",
+    "REGISTRY",
+    "RESEARCH_RENDER_SENTINEL",
+    "CiteflowError",
+    "DropReason",
+    "DroppedSource",
+    "FetchOutcome",
+    "FetchStatus",
+    "Finding",
+    "InternalLink",
+    "PageFetcher",
+    "Reference",
+    "ResearchQualityService",
+    "ResearchReport",
+    "ResearchService",
+    "SSRFBlockedError",
+    "ScoredSource",
+    "SearchChain",
+    "SearchHit",
+    "SearchOutcome",
+    "SearchProvenance",
+    "SearchStatus",
+    "Setting",
+    "SettingsError",
+    "Severity",
+    "SiteConfig",
+    "URLScrapeError",
+    "WebResearcher",
+    "assemble",
+    "collect_findings",
+    "emit_finding",
+    "get_known_references",
+    "research_topic",
+    "set_finding_sink",
+]
+
+_HOME = {
+    "InternalLink": "citeflow.context",
+    "Reference": "citeflow.context",
+    "CiteflowError": "citeflow.errors",
+    "SSRFBlockedError": "citeflow.errors",
+    "SettingsError": "citeflow.errors",
+    "URLScrapeError": "citeflow.errors",
+    "FetchOutcome": "citeflow.fetch",
+    "FetchStatus": "citeflow.fetch",
+    "PageFetcher": "citeflow.fetch",
+    "Finding": "citeflow.findings",
+    "Severity": "citeflow.findings",
+    "collect_findings": "citeflow.findings",
+    "emit_finding": "citeflow.findings",
+    "set_finding_sink": "citeflow.findings",
+    "DropReason": "citeflow.quality",
+    "DroppedSource": "citeflow.quality",
+    "ResearchQualityService": "citeflow.quality",
+    "ScoredSource": "citeflow.quality",
+    "KNOWN_REFERENCES": "citeflow.research",
+    "RESEARCH_RENDER_SENTINEL": "citeflow.research",
+    "ResearchReport": "citeflow.research",
+    "ResearchService": "citeflow.research",
+    "assemble": "citeflow.research",
+    "get_known_references": "citeflow.research",
+    "research_topic": "citeflow.research",
+    "SearchChain": "citeflow.search",
+    "SearchHit": "citeflow.search",
+    "SearchOutcome": "citeflow.search",
+    "SearchProvenance": "citeflow.search",
+    "SearchStatus": "citeflow.search",
+    "REGISTRY": "citeflow.settings",
+    "Setting": "citeflow.settings",
+    "SiteConfig": "citeflow.settings",
+    "WebResearcher": "citeflow.web",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -30,6 +30,8 @@ _CONTEXT: tuple[_Row, ...] = (
      "Characters of page text shown under each source; 0 shows none."),
     ("writer_rag_research_topic_max_sources", 2, 1, 20,
      "Web sources that research_topic() renders at most."),
+    ("research_context_timeout_seconds", 90.0, 1.0, 3600.0,
+     "Seconds for the look-ups of one corpus; what is not there by then is left out."),
 )
 
 _QUALITY: tuple[_Row, ...] = (

@@ -1,0 +1,167 @@
+"""The command line: `citeflow context TOPIC` and `citeflow settings`.
+
+The corpus or JSON goes to standard output, notes go to standard error. Exit status: 0 when
+there is a result, 1 when there is nothing to cite, 2 for wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+import orjson
+
+from citeflow.findings import Finding, collect_findings
+from citeflow.research import ResearchReport, ResearchService
+from citeflow.settings import REGISTRY, SiteConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["build_parser", "main"]
+
+_MAIN_EXAMPLE = """\
+Settings are read from environment variables, CITEFLOW_<KEY>.
+
+example:
+  citeflow context "FastAPI streaming"
+"""
+_CONTEXT_EXAMPLE = """\
+example:
+  citeflow context "FastAPI streaming" --json | jq '.sources[].url'
+"""
+_SETTINGS_EXAMPLE = """\
+example:
+  CITEFLOW_RESEARCH_SEARCH_RANK_WEIGHT=0 citeflow settings rank
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="citeflow",
+        description="Topics in, citation-ready corpora out.",
+        epilog=_MAIN_EXAMPLE,
+        formatter_class=raw,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    context = commands.add_parser(
+        "context",
+        help="print the corpus for a topic",
+        description="Search the web for TOPIC, read what is found, and print the corpus.",
+        epilog=_CONTEXT_EXAMPLE,
+        formatter_class=raw,
+    )
+    context.add_argument("topic", metavar="TOPIC", help="what to research")
+    context.add_argument(
+        "--max-sources", type=_count, metavar="N", help="web sources at most (default: all found)"
+    )
+    context.add_argument(
+        "--snippets-only", action="store_true", help="do not read the pages, use search results"
+    )
+    context.add_argument(
+        "--json", action="store_true", help="print the whole report, with what was dropped and why"
+    )
+    settings = commands.add_parser(
+        "settings",
+        help="list the settings",
+        description="List every setting: key, type, default, current value, where it comes from.",
+        epilog=_SETTINGS_EXAMPLE,
+        formatter_class=raw,
+    )
+    settings.add_argument(
+        "filter", metavar="TEXT", nargs="?", default="", help="only keys that contain TEXT"
+    )
+    settings.add_argument("--json", action="store_true", help="print a JSON array")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError("a count is not negative")
+    return number
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    args = build_parser().parse_args(argv)
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(levelname)s %(message)s")
+    try:
+        if args.command == "settings":
+            return _settings(SiteConfig(), args.filter, as_json=args.json)
+        return _context(args)
+    except BrokenPipeError:
+        # The reader of our output has what it wanted (`citeflow settings | head`). Closing the
+        # stream here keeps the interpreter from complaining about it at exit.
+        sys.stderr.close()
+        return 0
+
+
+def _context(args: argparse.Namespace) -> int:
+    overrides = {"research_extract_web_content": False} if args.snippets_only else {}
+    service = ResearchService(site_config=SiteConfig(overrides))
+    with collect_findings() as findings:
+        report = asyncio.run(service.research(args.topic, max_sources=args.max_sources))
+    if args.json:
+        _print_json({"topic": args.topic, **dataclasses.asdict(report), "findings": findings})
+    elif report.corpus:
+        print(report.corpus)  # noqa: T201 - the result of the command
+    for note in _notes(report, findings):
+        print(note, file=sys.stderr)  # noqa: T201 - notes to the person at the terminal
+    return 0 if report.corpus else 1
+
+
+def _notes(report: ResearchReport, findings: Sequence[Finding]) -> list[str]:
+    notes = [
+        f"citeflow: {finding.severity.value}: {finding.title}: {finding.body}"
+        for finding in findings
+    ]
+    notes += [
+        f"citeflow: dropped ({drop.reason.value}) {drop.url or drop.title}"
+        for drop in report.dropped
+    ]
+    summary = (
+        f"citeflow: {report.counts['searched']} found, {len(report.sources)} web sources, "
+        f"{len(report.references)} references"
+    )
+    return [*notes, summary if report.corpus else "citeflow: nothing to cite"]
+
+
+def _settings(config: SiteConfig, text: str, *, as_json: bool) -> int:
+    rows = []
+    for key, setting in sorted(REGISTRY.items()):
+        if text.lower() not in key:
+            continue
+        found = config.raw(key)
+        rows.append(
+            {
+                "key": key,
+                "type": setting.type_name,
+                "default": setting.default,
+                "value": config.value(key),
+                "source": found[1] if found else "default",
+                "environment": setting.env_name,
+                "doc": setting.doc,
+            }
+        )
+    if as_json:
+        _print_json(rows)
+    else:
+        for row in rows:
+            default = orjson.dumps(row["default"]).decode()
+            print(f"{row['key']}  ({row['type']}, default {default})")  # noqa: T201
+            if row["source"] != "default":
+                value = orjson.dumps(row["value"]).decode()
+                print(f"    now {value}, from the {row['source']}")  # noqa: T201
+            print(f"    {row['doc']}")  # noqa: T201
+    return 0 if rows else 1
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")

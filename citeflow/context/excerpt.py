@@ -1,0 +1,33 @@
+"""The part of a page's text that is shown under its source."""
+
+from __future__ import annotations
+
+import re
+
+from citeflow.quality.words import Terms
+
+__all__ = ["choose_excerpt"]
+
+# A passage starts at the text's start, after a line break, or after the end of a sentence.
+_PASSAGE_START = re.compile(r"(?:^|\n|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f]))(?=\S)")
+
+
+def choose_excerpt(text: str, topic: str, max_chars: int) -> str:
+    """At most `max_chars` characters of `text`, from where it says most about `topic`.
+
+    Text that fits is kept whole. Of longer text the excerpt is one stretch that starts with the
+    passage from which on most of the topic's terms occur; the beginning wins ties, so without
+    a topic, or when nothing matches, it is the beginning.
+    """
+    if len(text) <= max_chars or max_chars <= 0:
+        return text[: max(0, max_chars)]
+    terms = Terms(topic)
+    best_start, best_matches = 0, terms.matched(text[:max_chars])
+    for found in _PASSAGE_START.finditer(text):
+        start = found.end()
+        if best_matches == len(terms):
+            break
+        matches = terms.matched(text[start : start + max_chars])
+        if matches > best_matches:
+            best_start, best_matches = start, matches
+    return text[best_start : best_start + max_chars].rstrip()
