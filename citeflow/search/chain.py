@@ -10,7 +10,7 @@ from citeflow.search.backend import BackendAnswer, SearchBackend
 from citeflow.search.duckduckgo import DuckDuckGoBackend
 from citeflow.search.outcome import SearchOutcome, SearchProvenance, SearchStatus
 from citeflow.search.searxng import SearxngBackend
-from citeflow.search.text import clean_query
+from citeflow.search.text import MAX_QUERY_CHARS, clean_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,9 @@ class SearchChain:
         """
         wanted = clean_query(query)
         if not wanted:
-            return SearchOutcome(SearchStatus.EMPTY, provenance=SearchProvenance(query_used=query))
+            # As it was given, unless it is made of what cannot be stored.
+            given = "" if query.strip() else query[:MAX_QUERY_CHARS]
+            return SearchOutcome(SearchStatus.EMPTY, provenance=SearchProvenance(query_used=given))
         backends = self._backends()
         available = [backend for backend in backends if backend.available()]
         if not available:

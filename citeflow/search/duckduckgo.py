@@ -20,7 +20,6 @@ from citeflow.search.backend import BackendAnswer
 from citeflow.search.duckduckgo_job import JobAnswer, JobRequest
 from citeflow.search.outcome import SearchStatus
 from citeflow.search.retry import RetryPolicy, Sleep, Uniform, ask_with_retries
-from citeflow.search.text import make_hit
 from citeflow.workers import WorkerError, WorkerPool, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -109,21 +108,17 @@ class DuckDuckGoBackend:
         pool = self._pool or _shared_pool()
         try:
             async with asyncio.timeout(timeout + _QUEUE_GRACE_SECONDS):
-                raw = await pool.run(_encode(request), timeout=timeout)
-            return _to_answer(_decode_answer(raw), k)
+                answer = _decode_answer(await pool.run(_encode(request), timeout=timeout))
         except (WorkerTimeout, TimeoutError):
             return BackendAnswer(SearchStatus.TIMEOUT, detail=f"no answer within {timeout:g} s")
         except (WorkerError, msgspec.MsgspecError) as exc:
             # A crash of the native client, a module that is gone, markup that breaks the parser.
             logger.warning("the DuckDuckGo worker failed: %s", exc)
             return BackendAnswer(SearchStatus.UNAVAILABLE, detail="the search client failed")
-
-
-def _to_answer(answer: JobAnswer, k: int) -> BackendAnswer:
-    made = (make_hit(row.title, row.url, row.snippet) for row in answer.rows)
-    hits = tuple(hit for hit in made if hit is not None)[:k]
-    if answer.status is SearchStatus.OK and not hits:
-        return BackendAnswer(SearchStatus.UNAVAILABLE, detail="its results have no usable links")
-    return BackendAnswer(
-        answer.status, hits, answer.detail, answer.retry_after, retryable=answer.retryable
-    )
+        return BackendAnswer(
+            answer.status,
+            tuple(answer.hits),
+            answer.detail,
+            answer.retry_after,
+            retryable=answer.retryable,
+        )

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from citeflow.search.backend import parse_retry_after, status_for_http
-from citeflow.search.outcome import SearchStatus
+from citeflow.search.outcome import SearchHit, SearchStatus
 
 if TYPE_CHECKING:
     from ddgs.engines.duckduckgo import Duckduckgo
 
-__all__ = ["JobAnswer", "JobRequest", "Row", "run"]
+__all__ = ["JobAnswer", "JobRequest", "run"]
 
 # A result page is about 40 kB. The cap bounds the memory of a worker against a hostile engine.
 _MAX_BODY_BYTES = 4_000_000
@@ -33,19 +33,11 @@ class JobRequest(msgspec.Struct):
     timeout: float
 
 
-class Row(msgspec.Struct):
-    """One result as the page has it, its link resolved."""
-
-    title: str
-    url: str
-    snippet: str
-
-
 class JobAnswer(msgspec.Struct):
     """What the parent gets; the fields mean what they mean in `BackendAnswer`."""
 
     status: SearchStatus
-    rows: list[Row] = []
+    hits: list[SearchHit] = []
     detail: str = ""
     retry_after: float | None = None
     retryable: bool = True

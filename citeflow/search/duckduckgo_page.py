@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lxml.etree import LxmlError  # type: ignore[import-untyped]  # ddgs brings it
+from lxml.etree import LxmlError
 
-from citeflow.search.duckduckgo_job import JobAnswer, Row
+from citeflow.search.duckduckgo_job import JobAnswer
 from citeflow.search.links import is_duckduckgo_ad, is_web_url, resolve_redirect
 from citeflow.search.outcome import SearchStatus
+from citeflow.search.text import make_hit
 
 if TYPE_CHECKING:
     from ddgs.engines.duckduckgo import Duckduckgo
@@ -38,28 +39,29 @@ def read_page(engine: Duckduckgo, body: bytes, k: int) -> JobAnswer:
     """
     try:
         tree = engine.extract_tree(engine.pre_process_html(body.decode("utf-8", "replace")))
-        items = tree.xpath(engine.items_xpath)
-        results = [_read_item(engine, item) for item in items]
+        results = [_read_item(engine, item) for item in tree.xpath(engine.items_xpath)]
         nothing_found = bool(tree.xpath(_NOTHING_FOUND_XPATH))
         challenged = bool(tree.xpath(_CHALLENGE_XPATH))
     except (LxmlError, ValueError, RecursionError):
         return JobAnswer(SearchStatus.UNAVAILABLE, detail="its page could not be parsed")
-    ads = sum(1 for row in results if is_duckduckgo_ad(row.url))
-    rows = [row for row in results if is_web_url(row.url) and not is_duckduckgo_ad(row.url)]
-    if rows:
-        return JobAnswer(SearchStatus.OK, rows[:k])
+    organic = [result for result in results if not is_duckduckgo_ad(result[1])]
+    made = [make_hit(*result) for result in organic if is_web_url(result[1])]
+    hits = [hit for hit in made if hit is not None]
+    if hits:
+        return JobAnswer(SearchStatus.OK, hits[:k])
     if challenged:
         return JobAnswer(SearchStatus.CHALLENGED, detail="a page that asks for proof of a human")
-    if nothing_found or (ads and ads == len(results)):
+    if nothing_found or (results and not organic):
         return JobAnswer(SearchStatus.EMPTY)
     return JobAnswer(SearchStatus.UNAVAILABLE, detail="its page is not a result page as known")
 
 
-def _read_item(engine: Duckduckgo, item: Any) -> Row:
+def _read_item(engine: Duckduckgo, item: Any) -> tuple[str, str, str]:
+    """Title, resolved link (`""` if none) and snippet."""
     xpaths = engine.elements_xpath
     links = item.xpath(xpaths["href"]) or item.xpath(_TITLE_LINK_XPATH)
-    return Row(
-        title="".join(item.xpath(xpaths["title"])),
-        url=resolve_redirect(str(links[0]).strip()) if links else "",
-        snippet="".join(item.xpath(xpaths["body"])),
+    return (
+        "".join(item.xpath(xpaths["title"])),
+        resolve_redirect(str(links[0]).strip()) if links else "",
+        "".join(item.xpath(xpaths["body"])),
     )

@@ -173,9 +173,10 @@ def _nothing_found(unresponsive: Any) -> BackendAnswer:
 
 
 def _reason(entry: Any) -> str:
-    """`[engine, reason]` as a clause."""
+    """`[engine, reason]` as a clause, without characters that could forge a log line."""
     parts = entry if isinstance(entry, list) else [entry]
-    return " ".join(": ".join(part for part in parts if isinstance(part, str)).split())
+    text = ": ".join(part for part in parts if isinstance(part, str))
+    return "".join(char if char.isprintable() else " " for char in text).strip()
 
 
 def _to_hit(result: Any) -> SearchHit | None:

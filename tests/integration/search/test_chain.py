@@ -99,6 +99,7 @@ async def test_blank_query_asks_nobody(query: str) -> None:
     outcome = await SearchChain(CONFIG, backends=[backend]).search(query)
     assert (outcome.status, outcome.note, backend.asked) == (SearchStatus.EMPTY, None, [])
     assert outcome.provenance.backends_tried == ()
+    assert outcome.provenance.query_used == ("" if query.strip() else query)
 
 
 @pytest.mark.parametrize(

@@ -199,3 +199,17 @@ async def test_missing_package_is_unavailable(monkeypatch: pytest.MonkeyPatch) -
     """Without ddgs nothing is asked and the search says what is missing."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert not DuckDuckGoBackend(CONFIG).available()
+
+
+async def test_ambient_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only citeflow's own settings say where requests go."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    pool = WorkerPool(JOB_TARGET, size=1)
+    try:
+        async with PlayedEngine(Reply(body=PAGE)) as engine:
+            backend = DuckDuckGoBackend(ONCE, engine_url=engine.url, pool=pool)
+            answer = await backend.search("q", 5, 20.0)
+    finally:
+        await asyncio.to_thread(pool.close)
+    assert answer.status is SearchStatus.OK

@@ -39,7 +39,7 @@ def test_order_of_hits_is_the_order_of_the_page(
         blocks.append(result(title, wrapped(url) if wrap else url, snippet))
     answer = read_page(ENGINE, result_page(blocks).encode(), k=100)
     assert answer.status is SearchStatus.OK
-    read = [(one_line(row.title), row.url, one_line(row.snippet)) for row in answer.rows]
+    read = [(one_line(hit.title), hit.url, one_line(hit.snippet)) for hit in answer.hits]
     assert read == [
         (one_line(title), url, one_line(snippet or "")) for title, url, snippet, _ in results
     ]
@@ -53,7 +53,7 @@ def test_result_without_snippet_keeps_the_others_paired() -> None:
         result("Three", "https://3.example/", "third"),
     ]
     answer = read_page(ENGINE, result_page(blocks).encode(), k=5)
-    assert [(row.url, row.snippet) for row in answer.rows] == [
+    assert [(hit.url, hit.snippet) for hit in answer.hits] == [
         ("https://1.example/", ""),
         ("https://2.example/", "second"),
         ("https://3.example/", "third"),
@@ -70,8 +70,8 @@ def test_links_that_are_no_web_pages_are_dropped() -> None:
         result("Foreign", "https://evil.example/?uddg=javascript%3Aalert(1)"),
     ]
     answer = read_page(ENGINE, result_page(blocks).encode(), k=5)
-    assert [row.title for row in answer.rows] == ["Foreign"]
-    assert answer.rows[0].url == "https://evil.example/?uddg=javascript%3Aalert(1)"
+    assert [hit.title for hit in answer.hits] == ["Foreign"]
+    assert answer.hits[0].url == "https://evil.example/?uddg=javascript%3Aalert(1)"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_links_that_are_no_web_pages_are_dropped() -> None:
 def test_page_without_hits_is_only_empty_when_it_says_so(page: str, status: SearchStatus) -> None:
     """An honest zero carries DuckDuckGo's own sign; everything else is a failure."""
     answer = read_page(ENGINE, page.encode(), k=5)
-    assert (answer.status, answer.rows) == (status, [])
+    assert (answer.status, answer.hits) == (status, [])
 
 
 @settings(deadline=None)
