@@ -10,6 +10,7 @@ from typing import Protocol
 from agents.base import Emit, Inbound
 from citeflow.fetch import FetchOutcome, FetchStatus
 from citeflow.settings import SiteConfig
+from citeflow.web import report_unread_pages
 from schemas import Hit, PageFetched, SearchHits, event_id
 
 __all__ = ["FetchAgent", "Fetcher"]
@@ -58,9 +59,12 @@ class FetchAgent:
         results = await asyncio.gather(
             *(self._read(hits, hit, own, emit) for hit in hits.hits), return_exceptions=True
         )
+        outcomes = []
         for result in results:
             if isinstance(result, BaseException):
                 raise result
+            outcomes.append(result)
+        report_unread_pages(hits.topic, outcomes)
 
     async def give_up(self, event: Inbound[SearchHits], error: Exception, emit: Emit) -> None:
         """Report every page as failed; pages that were already sent are recognised as such."""
@@ -68,7 +72,9 @@ class FetchAgent:
             outcome = FetchOutcome(FetchStatus.ERROR, hit.url, detail=type(error).__name__)
             await emit(self._record(event.record, hit, outcome))
 
-    async def _read(self, hits: SearchHits, hit: Hit, own: asyncio.Semaphore, emit: Emit) -> None:
+    async def _read(
+        self, hits: SearchHits, hit: Hit, own: asyncio.Semaphore, emit: Emit
+    ) -> FetchOutcome:
         async with own, self._slots:
             # A page that is read after the context went out helps nobody.
             left = (hits.deadline_at - self._clock()).total_seconds()
@@ -80,6 +86,7 @@ class FetchAgent:
                 limit = self._site_config.get_float("web_research_fetch_timeout_seconds")
                 outcome = await self._fetcher.fetch(hit.url, timeout=min(limit, left))
         await emit(self._record(hits, hit, outcome))
+        return outcome
 
     def _record(self, hits: SearchHits, hit: Hit, outcome: FetchOutcome) -> PageFetched:
         fetched_at = datetime.fromtimestamp(outcome.fetched_at, UTC) if outcome.fetched_at else None

@@ -13,6 +13,7 @@ import orjson
 
 from citeflow.context import InternalLink, Reference
 from citeflow.findings import emit_finding
+from citeflow.quality import ScoredSource
 from citeflow.research import ResearchReport, assemble
 from citeflow.search import SearchStatus
 from citeflow.settings import SiteConfig
@@ -25,6 +26,7 @@ from schemas import (
     PageFetched,
     PostLink,
     SearchHits,
+    SourceRecord,
     Timings,
     context_event_id,
 )
@@ -47,6 +49,7 @@ def build_context(
                 "url": hit.url,
                 "snippet": hit.snippet,
                 "content": _text(pages.get(hit.rank)),
+                "fetch_detail": _why_unread(pages.get(hit.rank)),
                 "search_position": hit.rank,
             }
             for hit in hits.hits
@@ -119,14 +122,14 @@ def _record(
         note=hits.note,
         provenance=hits.provenance,
         corpus=report.corpus,
-        sources=tuple(_source(source, pages) for source in report.sources),
+        sources=tuple(_source(source) for source in report.sources),
         dropped=tuple(
             DropRecord(
                 rank=drop.position,
                 title=drop.title,
                 url=drop.url,
-                reason=drop.reason,
-                detail=_why(drop.detail, pages.get(drop.position)),
+                reason=drop.reason.value,
+                detail=drop.detail,
             )
             for drop in report.dropped
         ),
@@ -155,3 +158,29 @@ def _digest(settings: Mapping[str, str]) -> str:
     # Contexts with the same digest were judged under the same settings.
     canonical = orjson.dumps(dict(settings), option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()
+
+
+def _source(source: ScoredSource) -> SourceRecord:
+    return SourceRecord(
+        rank=source.search_position,
+        title=source.title,
+        url=source.url,
+        snippet=source.snippet,
+        domain=source.domain,
+        domain_credibility=source.domain_credibility,
+        snippet_quality=source.snippet_quality,
+        recency_score=source.recency_score,
+        uniqueness_score=source.uniqueness_score,
+        search_rank_score=source.search_rank_score,
+        overall_score=source.overall_score,
+        content_sha256=hashlib.sha256(source.content.encode()).hexdigest()
+        if source.content
+        else "",
+    )
+
+
+def _why_unread(page: PageFetched | None) -> str:
+    if page is None:
+        return "its page had not arrived by the deadline"
+    status = f"{page.status} {page.http_status}" if page.http_status else page.status
+    return f"{status}: {page.detail}" if page.detail else status

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from agents.base import Emit, Inbound
 from agents.request import request_id_of, resolve_request
-from citeflow.context import get_known_references, match_references
-from citeflow.research import ASSEMBLE_SETTINGS, PostPool, find_posts
+from citeflow.context import find_internal_links, get_known_references, match_references
+from citeflow.context.links import FetchPool
+from citeflow.research import ASSEMBLE_SETTINGS
 from citeflow.search import SearchOutcome, SearchProvenance, SearchStatus
 from citeflow.settings import SiteConfig
 from schemas import (
@@ -47,7 +48,7 @@ class SearchAgent:
         searcher: Searcher,
         site_config: SiteConfig,
         clock: Callable[[], datetime],
-        posts: PostPool | None = None,
+        posts: FetchPool | None = None,
     ) -> None:
         self._searcher = searcher
         self._site_config = site_config
@@ -71,15 +72,19 @@ class SearchAgent:
             outcome = await self._searcher.search(
                 request.topic, k=request.max_results, timeout=limit
             )
-        links = await find_posts(self._posts, request.topic)
-        posts = tuple(PostLink(title=link.title, slug=link.slug) for link in links)
-        await emit(self._record(request, outcome, posts))
+        await emit(self._record(request, outcome, await self._post_links(request.topic)))
 
     async def give_up(self, event: Inbound[TopicRequested], error: Exception, emit: Emit) -> None:
         """Emit hits that say the search could not be made."""
         request = resolve_request(event)
         note = f"the search failed: {type(error).__name__}"
         await emit(self._record(request, _unsearched(request, SearchStatus.UNAVAILABLE, note), ()))
+
+    async def _post_links(self, topic: str) -> tuple[PostLink, ...]:
+        if self._posts is None:
+            return ()
+        links = await find_internal_links(self._posts, topic)
+        return tuple(PostLink(title=link.title, slug=link.slug) for link in links)
 
     def _record(
         self, request: TopicRequested, outcome: SearchOutcome, posts: tuple[PostLink, ...]

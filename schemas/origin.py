@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 __all__ = ["Origin"]
 
+EPOCH = datetime.fromtimestamp(0, UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -18,7 +20,7 @@ class Origin:
     topic: str
     partition: int
     offset: int
-    timestamp: datetime = datetime.fromtimestamp(0, UTC)
+    timestamp: datetime = EPOCH
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
 

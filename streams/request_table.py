@@ -39,8 +39,6 @@ class RequestTable:
             partitions=partitions,
             key_type=bytes,
             value_type=bytes,
-            key_serializer="raw",
-            value_serializer="raw",
         )
         self._table.on_recover(self._on_recover)
 

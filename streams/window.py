@@ -35,10 +35,10 @@ class AckWindow(Generic[P, E]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining: set[P] = set()
 
-    @property
-    def in_flight(self) -> int:
-        """How many handlers are running."""
-        return len(self._tasks)
+    async def drained(self) -> None:
+        """Wait until no handler is running."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def submit(
         self, partition: P, event: E, handler: Callable[[E], Awaitable[object]]

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import pytest
 
 pytest_plugins = [
+    "tests.support.broker",
     "tests.support.network",
     "tests.support.postgres",
 ]

@@ -1,0 +1,132 @@
+"""The whole line in one process, on a real broker, with a loopback web."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import schemas
+from citeflow.research import ResearchService
+from citeflow.settings import SiteConfig
+from streams.config import StreamConfig
+from streams.demo import DemoWeb
+from streams.request import produce, request_and_wait
+from tests.support.line import gather, gather_until, running_line, web_settings
+from tests.support.webs import hanging_pages, refusing_engine
+
+TOPIC = "FastAPI streaming responses"
+
+
+async def test_stream_and_library_give_equal_bytes(line_config: StreamConfig) -> None:
+    """The same topic, web and settings: the corpus on Kafka equals `build_context`'s."""
+    async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
+        for topic in (TOPIC, "Redis caching", "nothing matches xyzzy"):
+            context = await request_and_wait(
+                line_config.broker, schemas.TopicRequested(topic=topic), timeout=60
+            )
+            config = SiteConfig(web_settings(web.origin), environ={})
+            corpus = await ResearchService(site_config=config).build_context(topic)
+            assert context.corpus.encode() == corpus.encode()
+
+
+async def test_demo_corpus_filters_what_it_should(line_config: StreamConfig) -> None:
+    """The failed page never shows, the near-duplicate once, and each drop has its reason."""
+    async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
+        context = await request_and_wait(
+            line_config.broker, schemas.TopicRequested(topic=TOPIC, max_results=6), timeout=60
+        )
+    assert context.outcome == schemas.ContextOutcome.COMPLETE
+    reasons = {drop.reason: drop.url for drop in context.dropped}
+    assert {"unfetchable", "duplicate", "thin_snippet"} <= reasons.keys()
+    for url in reasons.values():
+        assert url not in context.corpus
+    assert len(context.sources) >= 2
+    for source in context.sources:
+        assert source.url in context.corpus
+
+
+async def test_only_a_topic_is_enough(line_config: StreamConfig) -> None:
+    """No key, no request id: one context, with the id derived from the record's position."""
+    async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
+        await produce(line_config.broker, "topics.requested", [(None, b'{"topic": "Docker"}')])
+        (context,) = await gather_until(
+            line_config.broker, schemas.ContextReady, lambda found: len(found) == 1
+        )
+    assert context.request_id in {
+        schemas.derived_request_id("topics.requested", partition, 0)
+        for partition in range(line_config.partitions)
+    }
+
+
+async def test_bad_records_are_rejected_once_and_the_line_goes_on(
+    line_config: StreamConfig,
+) -> None:
+    """Each bad record: one rejection and one finding. A record with extra fields is a good one."""
+    bad = {
+        b"not-json": b"this is not JSON",
+        b"no-topic": b'{"category": "technology"}',
+        b"long-topic": b'{"topic": "' + b"x" * 10_000 + b'"}',
+        b"large": b'{"topic": "' + b"x" * 2_000_000 + b'"}',
+        b"wrong-type": b'{"topic": ["Redis"], "max_results": "many"}',
+        b"bad-option": b'{"topic": "Redis", "options": {"no_such_setting": 1}}',
+    }
+    good = {
+        b"extra": b'{"topic": "Redis caching", "colour": "blue", "nested": {"a": [1]}}',
+        b"after": b'{"topic": "Redis caching"}',
+    }
+    async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
+        await produce(line_config.broker, "topics.requested", [*bad.items(), *good.items()])
+        contexts = await gather_until(
+            line_config.broker, schemas.ContextReady, lambda found: len(found) == len(good)
+        )
+        await gather_until(
+            line_config.broker, schemas.EventRejected, lambda found: len(found) >= len(bad)
+        )
+        await gather_until(
+            line_config.broker,
+            schemas.AuditFinding,
+            lambda found: sum(f.kind == "event_rejected" for f in found) >= len(bad),
+        )
+    assert {context.key for context in contexts} == good.keys()
+    rejected = await gather(line_config.broker, schemas.EventRejected)
+    assert sorted(record.key for record in rejected) == sorted(bad)
+    assert {record.key: record.value_size for record in rejected} == {
+        key: len(value) for key, value in bad.items()
+    }
+
+
+async def test_no_result_is_empty_and_refused_is_blocked(line_config: StreamConfig) -> None:
+    """An honest nothing and a refusing engine have different outcomes, with status and reason."""
+    broker = line_config.broker
+    async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
+        empty = await request_and_wait(
+            broker, schemas.TopicRequested(topic="xyzzy plugh"), timeout=60
+        )
+    assert (empty.outcome, empty.search_status) == (schemas.ContextOutcome.EMPTY, "empty")
+    assert empty.reasons == ("no_search_results",)
+
+    async with refusing_engine(status=429) as origin:
+        async with running_line(line_config, web_settings(origin)):
+            blocked = await request_and_wait(
+                broker, schemas.TopicRequested(topic="Redis caching"), timeout=60
+            )
+    assert (blocked.outcome, blocked.search_status) == (
+        schemas.ContextOutcome.BLOCKED,
+        "rate_limited",
+    )
+    assert blocked.reasons == ("search_rate_limited",)
+    assert blocked.note
+
+
+async def test_a_deadline_in_the_request_is_kept(line_config: StreamConfig) -> None:
+    """A page that hangs does not delay the context past the request's own deadline."""
+    async with hanging_pages() as origin:
+        settings = {**web_settings(origin), "web_research_fetch_timeout_seconds": "60"}
+        async with running_line(line_config, settings):
+            deadline = datetime.now(UTC) + timedelta(seconds=4)
+            context = await request_and_wait(
+                line_config.broker,
+                schemas.TopicRequested(topic="anything", deadline=deadline),
+                timeout=30,
+            )
+    assert context.outcome == schemas.ContextOutcome.DEGRADED
+    assert context.timings.deadline_at <= deadline
