@@ -155,10 +155,11 @@ class WorkerPool:
             self._changed.notify()
         return await asyncio.wrap_future(job.future)
 
-    def warm(self) -> None:
-        """Start all workers now; returns at once."""
+    def warm(self, count: int | None = None) -> None:
+        """Have at least `count` workers (default: all) started now; returns at once."""
+        wanted = self._size if count is None else min(count, self._size)
         with self._changed:
-            while not self._closed and len(self._threads) < self._size:
+            while not self._closed and len(self._threads) < wanted:
                 self._add_thread()
 
     def close(self) -> None:

@@ -1,0 +1,193 @@
+"""Read pages: address in, outcome out. Every failure is an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import logging
+import os
+import ssl
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
+
+import httpcore
+import httpx
+import msgspec
+
+from citeflow.errors import SSRFBlockedError, URLScrapeError
+from citeflow.fetch.download import Body, Download, FetchEndedError
+from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
+from citeflow.fetch.inflate import BodyTooLargeError, BrokenBodyError
+from citeflow.fetch.limits import EXTRACT_LIMITS
+from citeflow.fetch.network import NameNotFoundError, Resolver, resolve_host
+from citeflow.fetch.outcome import FetchOutcome, FetchStatus
+from citeflow.fetch.targets import Policy, parse_origins
+from citeflow.fetch.transport import GuardedTransport
+from citeflow.fetch.user_agent import build_crawler_ua
+from citeflow.workers import WorkerError, WorkerPool
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from citeflow.settings import SiteConfig
+
+__all__ = ["PageFetcher", "failure_of"]
+
+logger = logging.getLogger(__name__)
+
+_READABILITY = {
+    Readability.OK: (FetchStatus.OK, ""),
+    Readability.EMPTY: (FetchStatus.EMPTY, "the page has no main text"),
+    Readability.MOJIBAKE: (FetchStatus.MOJIBAKE, "the page's text is unreadable"),
+}
+
+
+@functools.cache
+def _workers() -> WorkerPool:
+    return WorkerPool(
+        "citeflow.fetch.extract:run",
+        size=os.cpu_count() or 1,
+        max_jobs_per_worker=EXTRACT_LIMITS.jobs_per_worker,
+        memory_limit_bytes=EXTRACT_LIMITS.worker_memory_bytes,
+    )
+
+
+class PageFetcher:
+    """Reads pages of the public web, and of the origins the operator allows.
+
+        async with PageFetcher(site_config) as fetcher:
+            outcome = await fetcher.fetch("https://example.org/page")
+
+    One fetcher serves any number of concurrent tasks of one event loop and keeps connections for
+    the next page of a site. Text is extracted in worker processes shared by the whole program.
+    `resolve` finds the addresses of a host and `dial` connects to one address; the defaults are
+    the system's.
+    """
+
+    def __init__(
+        self,
+        site_config: SiteConfig,
+        *,
+        resolve: Resolver = resolve_host,
+        dial: httpcore.AsyncNetworkBackend | None = None,
+    ) -> None:
+        self._site_config = site_config
+        self._transport = GuardedTransport(resolve=resolve, dial=dial)
+
+    async def __aenter__(self) -> Self:
+        _workers().warm(1)  # it starts while the first page is on its way
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._transport.aclose()
+
+    async def fetch(self, url: str, *, timeout: float | None = None) -> FetchOutcome:
+        """Read one page; never raises, except for its own cancellation.
+
+        `timeout` in seconds bounds the whole download, from the name look-up to the last byte
+        (default: `web_research_fetch_timeout_seconds`). Extraction has a bound of its own, from
+        when a worker takes the page.
+        """
+        started = time.monotonic()
+        config = self._site_config
+        download = Download(
+            self._transport,
+            Policy(
+                parse_origins(config.get_str("fetch_allowed_internal_origins")),
+                config.get_bool("url_scraper_allow_internal_ips"),
+            ),
+            build_crawler_ua(config),
+            config.get_int("fetch_max_body_bytes"),
+        )
+        if timeout is None:
+            timeout = config.get_float("web_research_fetch_timeout_seconds")
+        outcome = FetchOutcome(FetchStatus.ERROR, url, fetched_at=time.time())
+        try:
+            async with asyncio.timeout(timeout):
+                body = await download.run(url)
+            outcome = _with_text(outcome, await self._extract(body))
+        except Exception as exc:  # the boundary of the stage: all becomes an outcome
+            status, detail = failure_of(exc)
+            if status is FetchStatus.ERROR:
+                logger.exception("a fetch failed in an unforeseen way")
+            outcome = replace(outcome, status=status, detail=detail)
+        return replace(
+            outcome,
+            http_status=download.http_status,
+            final_url=download.final_url,
+            content_type=download.content_type,
+            elapsed_ms=(time.monotonic() - started) * 1000,
+        )
+
+    async def _extract(self, body: Body) -> Extracted:
+        request = ExtractRequest(
+            body.data,
+            body.kind,
+            body.charset,
+            self._site_config.get_int("web_research_max_content_chars"),
+        )
+        answer = await _workers().run(
+            msgspec.msgpack.encode(request), timeout=EXTRACT_LIMITS.seconds
+        )
+        return msgspec.msgpack.decode(answer, type=Extracted)
+
+
+def _with_text(outcome: FetchOutcome, page: Extracted) -> FetchOutcome:
+    status, detail = _READABILITY[page.readability]
+    return replace(
+        outcome,
+        status=status,
+        detail=detail,
+        charset=page.charset,
+        title=page.title,
+        text=page.text,
+        truncated=page.truncated,
+        content_sha256=hashlib.sha256(page.text.encode()).hexdigest() if page.text else "",
+        stage=page.stage,
+    )
+
+
+# In this order: the first class that an exception is an instance of decides.
+_FAILURES: tuple[tuple[type[Exception], FetchStatus, str], ...] = (
+    (SSRFBlockedError, FetchStatus.BLOCKED, ""),
+    (URLScrapeError, FetchStatus.BAD_URL, ""),
+    (httpx.InvalidURL, FetchStatus.BAD_URL, "the URL cannot be parsed"),
+    (NameNotFoundError, FetchStatus.DNS_ERROR, "the host name has no address"),
+    (BodyTooLargeError, FetchStatus.TOO_LARGE, "the body is larger than the cap"),
+    (BrokenBodyError, FetchStatus.DECODE_ERROR, ""),
+    (httpcore.TimeoutException, FetchStatus.TIMEOUT, "the server did not answer in time"),
+    (TimeoutError, FetchStatus.TIMEOUT, "the page was not read in time"),
+    (ssl.SSLError, FetchStatus.TLS_ERROR, "the TLS handshake or certificate was refused"),
+    (httpcore.NetworkError, FetchStatus.CONNECT_ERROR, "no connection, or it broke"),
+    (httpcore.ProtocolError, FetchStatus.CONNECT_ERROR, "the server broke the HTTP protocol"),
+    (OSError, FetchStatus.CONNECT_ERROR, "no connection, or it broke"),
+    (WorkerError, FetchStatus.EXTRACT_FAILED, ""),
+)
+
+
+def failure_of(exc: Exception) -> tuple[FetchStatus, str]:
+    """The status an exception means, and a short reason for people, without secrets."""
+    if isinstance(exc, FetchEndedError):
+        return exc.status, str(exc)
+    if isinstance(exc, httpcore.ConnectError) and _from_tls(exc):
+        return FetchStatus.TLS_ERROR, "the TLS handshake or certificate was refused"
+    for kind, status, detail in _FAILURES:
+        if isinstance(exc, kind):
+            return status, detail or str(exc)
+    return FetchStatus.ERROR, f"unforeseen failure ({type(exc).__name__})"
+
+
+def _from_tls(exc: BaseException) -> bool:
+    cause: BaseException | None = exc
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

@@ -1,0 +1,79 @@
+"""A linear-time pass in front of the HTML parsers: bounds what they take more than linear time on.
+
+Their worst cases are tags with tens of thousands of attributes, hundreds of thousands of
+elements, and elements nested thousands deep. Ordinary pages come out unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+
+from citeflow.fetch.limits import EXTRACT_LIMITS, ExtractLimits
+
+__all__ = ["guard"]
+
+_TAG_START = re.compile(r"<(/?)([a-zA-Z][^\s/>]{0,40})|<!--|<[!?]")
+_MARKUP = re.compile(r"<[^<>]*>")
+# Their content is not markup: a "<" in a script is less-than.
+_RAW_TEXT = {
+    name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in ("script", "style", "textarea")
+}
+_VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param"}
+    | {"source", "track", "wbr"}
+)
+# Drawings hold thousands of these written <path/>; for the elements of HTML the slash means
+# nothing and the parsers leave them open.
+_SELF_CLOSING = frozenset(
+    {"animate", "circle", "ellipse", "image", "line", "path", "polygon", "polyline", "rect"}
+    | {"stop", "use"}
+)
+
+
+def guard(html: str, limits: ExtractLimits = EXTRACT_LIMITS) -> str:
+    """`html` within the limits: cut at `html_chars` characters and before tag number `tags`,
+    without comments and single tags longer than `tag_chars`, and without any markup at all when
+    elements nest deeper than `depth`."""
+    html = html[: limits.html_chars]
+    kept: list[str] = []
+    keep_from = position = count = depth = 0
+    missing: set[str] = set()  # ends that do not occur any more: searched for once
+    while (start := _TAG_START.search(html, position)) is not None:
+        count += 1
+        if count > limits.tags:
+            html = html[: start.start()]
+            break
+        end = _end_of_tag(html, start, missing)
+        if end - start.start() > limits.tag_chars:
+            kept.append(html[keep_from : start.start()])
+            keep_from = position = end
+            continue
+        position = end
+        name = (start[2] or "").lower()
+        if not name or name in _VOID:
+            continue
+        if start[1]:
+            depth = max(depth - 1, 0)
+            continue
+        if not (name in _SELF_CLOSING and html[end - 2 : end] == "/>"):
+            depth += 1
+        if depth > limits.depth:
+            return _MARKUP.sub(" ", html)
+        if name in _RAW_TEXT and name not in missing:
+            close = _RAW_TEXT[name].search(html, end)
+            if close is None:
+                missing.add(name)
+            else:
+                position = close.start()
+    kept.append(html[keep_from:])
+    return "".join(kept)
+
+
+def _end_of_tag(html: str, start: re.Match[str], missing: set[str]) -> int:
+    for opening, closing in (("<!--", "-->"), ("<", ">")):
+        if html.startswith(opening, start.start()) and closing not in missing:
+            found = html.find(closing, start.end())
+            if found >= 0:
+                return found + len(closing)
+            missing.add(closing)
+    return len(html)  # never closed: the parsers take the rest for attributes

@@ -1,0 +1,77 @@
+"""The limits of reading one page, and what each protects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "CONNECT_LIMITS",
+    "EXTRACT_LIMITS",
+    "FETCH_LIMITS",
+    "ConnectLimits",
+    "ExtractLimits",
+    "FetchLimits",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectLimits:
+    """Finding a host and opening a connection to it. Times in seconds."""
+
+    # A server that does not accept within this will rarely answer within the whole fetch's time
+    # (10 s by default); giving up early leaves the rest of it to a second address.
+    connect: float = 3.0
+    # A name with more addresses than this is a large service whose first ones work, or a trap
+    # that makes one fetch knock on many doors. All are vetted; only the first ones are tried.
+    addresses_tried: int = 4
+    # Look-ups block a thread each, for up to half a minute when a name server is dead; with fewer
+    # threads a handful of dead names would delay all others.
+    lookup_threads: int = 32
+    # Idle connections serve the next pages of the same site within one search, not longer: a
+    # server may have closed an older one, and a request lost to that is a page lost.
+    keepalive_seconds: float = 5.0
+    keepalive_connections: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """One fetch, from the first request to the last byte."""
+
+    # What browsers need for http -> https -> www -> language -> page; more is a loop.
+    redirects: int = 5
+    # Content codings stacked on one body; servers use one, misconfigured ones two. Each further
+    # layer multiplies what a small body can inflate to.
+    content_codings: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractLimits:
+    """Extraction of the main text, in a worker process. The numbers of the guard are above the
+    maxima of 2,261 real pages (19,629 tags, depth 1,439; single tags above 30,000 characters are
+    inline images) and keep the slowest known hostile input under two seconds."""
+
+    # Between the two seconds a hostile page takes at most and the patience of a fetch. Longer
+    # means a library looping; the worker is killed.
+    seconds: float = 5.0
+    # Peak use of the largest pages is below 800 MB; what wants more is killed before it makes the
+    # machine swap.
+    worker_memory_bytes: int = 1_500_000_000
+    # Native parsers leak a little; a worker lives for some ten seconds of work.
+    jobs_per_worker: int = 500
+    # The guard, in characters of decoded HTML.
+    html_chars: int = 2_000_000
+    tags: int = 40_000
+    tag_chars: int = 30_000
+    depth: int = 2_000
+    # Below this the first extractor probably missed the text, and the others are asked too.
+    short_text_chars: int = 250
+    # Letters and digits that make a text: a sentence of a few words, or of a few more ideographs.
+    # Less is a button, a spinner or a lone heading.
+    word_chars: int = 20
+    # More unreadable characters than this is a wrong encoding or binary data, not a typing error.
+    unreadable_share: float = 0.01
+
+
+CONNECT_LIMITS = ConnectLimits()
+FETCH_LIMITS = FetchLimits()
+EXTRACT_LIMITS = ExtractLimits()

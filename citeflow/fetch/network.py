@@ -1,0 +1,131 @@
+"""Where connections are made, and therefore where addresses are vetted.
+
+A name is resolved once per connection. Every address it has is vetted, one refused address
+refuses the name, and the connection goes to a vetted address, so there is no second look-up that
+could answer differently (DNS rebinding). TLS still names and verifies the host: httpcore takes
+server name and Host header from the URL, not from the address connected to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import ipaddress
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+import httpcore
+
+from citeflow.errors import SSRFBlockedError
+from citeflow.fetch.addresses import is_public_address
+from citeflow.fetch.limits import CONNECT_LIMITS
+
+__all__ = ["GuardedBackend", "NameNotFoundError", "Resolver", "resolve_host"]
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""From a host name and port to its addresses, in the order to try them; raises
+`NameNotFoundError` when there are none."""
+
+
+class NameNotFoundError(Exception):
+    """The host name has no address, or the name servers did not say."""
+
+
+@functools.cache
+def _lookup_threads() -> concurrent.futures.ThreadPoolExecutor:
+    # Not the event loop's own executor: a dead name server must not stop the program's other
+    # blocking work, nor the other way round.
+    return concurrent.futures.ThreadPoolExecutor(CONNECT_LIMITS.lookup_threads, "citeflow-dns")
+
+
+async def resolve_host(host: str, port: int) -> Sequence[str]:
+    """The addresses of `host` as the system's resolver gives them, without duplicates."""
+    lookup = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.run_in_executor(_lookup_threads(), lookup)
+    except (OSError, UnicodeError) as exc:
+        raise NameNotFoundError("the host name has no address") from exc
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to vetted addresses only; with `vet=False` to whatever the name resolves to.
+
+    `dial` opens the connection to one address (default: the system's TCP).
+    """
+
+    def __init__(
+        self, *, vet: bool, resolve: Resolver, dial: httpcore.AsyncNetworkBackend | None = None
+    ) -> None:
+        self._vet = vet
+        self._resolve = resolve
+        self._dial = dial or httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to one of the vetted addresses of `host`.
+
+        Raises `SSRFBlockedError`, `NameNotFoundError`, or httpcore's connect errors.
+        """
+        addresses = await self._addresses(host, port)
+        if self._vet and not all(is_public_address(address) for address in addresses):
+            raise SSRFBlockedError("the host has an address that is not a public one")
+        ends = time.monotonic() + (CONNECT_LIMITS.connect if timeout is None else timeout)
+        tried = addresses[: CONNECT_LIMITS.addresses_tried]
+        for left in range(len(tried), 0, -1):
+            address = tried[-left]
+            # Each gets its share of what is left, so that a silent first one (a broken IPv6
+            # route, say) leaves time for the next.
+            share = max(ends - time.monotonic(), 0.0) / left
+            try:
+                stream = await self._dial.connect_tcp(
+                    address, port, share, local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if left == 1:
+                    raise
+                continue
+            if self._vet:
+                await _check_peer(stream, address)
+            return stream
+        raise NameNotFoundError("the host name has no address")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Refused: pages are not read from local sockets."""
+        raise SSRFBlockedError("local sockets are not read")
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep, as httpcore asks for between its own retries (none are configured)."""
+        await asyncio.sleep(seconds)
+
+    async def _addresses(self, host: str, port: int) -> Sequence[str]:
+        try:
+            return [ipaddress.ip_address(host).compressed]
+        except ValueError:
+            return await self._resolve(host, port)
+
+
+async def _check_peer(stream: httpcore.AsyncNetworkStream, address: str) -> None:
+    """Close and refuse a connection whose other end is not the vetted address."""
+    peer = stream.get_extra_info("server_addr")
+    try:
+        reached = ipaddress.ip_address(peer[0])
+    except (TypeError, IndexError, ValueError):
+        reached = None
+    if reached != ipaddress.ip_address(address):
+        await stream.aclose()
+        raise SSRFBlockedError("the connection did not reach the address that was vetted")

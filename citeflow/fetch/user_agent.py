@@ -1,0 +1,23 @@
+"""What page requests say about who sends them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from citeflow.settings import SiteConfig
+
+__all__ = ["build_crawler_ua"]
+
+_PRODUCT = "CiteflowContentResearcher/1.0"
+
+
+def build_crawler_ua(site_config: SiteConfig) -> str:
+    """The user agent, with the operator's `crawler_contact_url` if there is one.
+
+    Characters that an HTTP header cannot carry are left out of the contact.
+    """
+    contact = site_config.get_str("crawler_contact_url").strip()
+    contact = "".join(char for char in contact if " " <= char <= "~")
+    suffix = f"; +{contact}" if contact else ""
+    return f"Mozilla/5.0 (compatible; {_PRODUCT}{suffix})"
