@@ -17,7 +17,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
 
 run: venv-run ## Print the corpus of one topic, offline, through the whole stream: make run TOPIC="..."
-	@$(VENV_PYTHON) -m streams dev --demo --once "$${RUN_TOPIC:-FastAPI streaming responses}"
+	@$(VENV_PYTHON) -m streams dev --demo --once="$${RUN_TOPIC:-FastAPI streaming responses}"
 
 test: venv-dev ## Run the test suite: make test ARGS="-k join"
 	@$(VENV_PYTHON) -m pytest $(ARGS)
