@@ -11,7 +11,6 @@ from schemas import Origin, Record
 __all__ = ["Agent", "Emit", "Inbound"]
 
 R = TypeVar("R", bound=Record)
-R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
 
 Emit = Callable[[Record], Awaitable[None]]
 """Sends a record to its topic; returns when the broker has acknowledged it."""
@@ -25,7 +24,7 @@ class Inbound(Generic[R]):
     origin: Origin
 
 
-class Agent(Protocol[R_contra]):
+class Agent(Protocol[R]):
     """One stage of the line.
 
     `handle` may raise `EventError` for an event that no retry can save, and anything else when
@@ -35,11 +34,11 @@ class Agent(Protocol[R_contra]):
 
     stage: str
 
-    def request_id(self, event: Inbound[R_contra]) -> str:
+    def request_id(self, event: Inbound[R]) -> str:
         """The request that the event belongs to, for findings."""
 
-    async def handle(self, event: Inbound[R_contra], emit: Emit) -> None:
+    async def handle(self, event: Inbound[R], emit: Emit) -> None:
         """Turn the event into others."""
 
-    async def give_up(self, event: Inbound[R_contra], error: Exception, emit: Emit) -> None:
+    async def give_up(self, event: Inbound[R], error: Exception, emit: Emit) -> None:
         """Emit what stands for the answer that `handle` could not give."""

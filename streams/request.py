@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from aiokafka import AIOKafkaProducer
 
@@ -16,10 +16,21 @@ from streams.log_reader import contexts, log_end
 __all__ = ["produce", "request_and_wait", "request_context"]
 
 
-async def produce(broker: str, topic: str, records: list[tuple[bytes | None, bytes]]) -> None:
+async def produce(
+    broker: str,
+    topic: str,
+    records: Sequence[tuple[bytes | None, bytes]],
+    *,
+    max_request_size: int = 1_000_000,
+) -> None:
     """Send records, each acknowledged by the broker before the next."""
-    # One record per batch: see streams.embedded on what larger ones do to the embedded broker.
-    producer = AIOKafkaProducer(bootstrap_servers=broker, acks="all", max_batch_size=1)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=broker,
+        acks="all",
+        # One record per batch: see streams.embedded on what larger ones do to that broker.
+        max_batch_size=1,
+        max_request_size=max_request_size,
+    )
     await producer.start()
     try:
         for key, value in records:

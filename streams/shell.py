@@ -40,7 +40,7 @@ PASSED_ON_HEADERS = ("traceparent",)
 def origin_of(event: EventT[Any]) -> schemas.Origin:
     """Where a Faust event was read from."""
     message = event.message
-    headers = message.headers or ()
+    headers: Any = message.headers or ()
     pairs = headers.items() if isinstance(headers, dict) else headers
     return schemas.Origin(
         topic=message.topic,
@@ -78,7 +78,7 @@ class AgentShell(Generic[R]):
 
     async def run(self, stream: StreamT[Any]) -> None:
         """Handle the stream's events until it ends."""
-        manual = stream.noack()
+        manual: Any = stream.noack()  # type: ignore[attr-defined] # missing in faust's interface
         window: AckWindow[Any, EventT[Any]] = AckWindow(manual.ack, limit=self._limit)
         try:
             async for event in manual.events():
