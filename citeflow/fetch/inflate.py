@@ -43,41 +43,44 @@ class _Zlib:
 
     def __init__(self, *, gzip: bool) -> None:
         self._gzip = gzip
-        self._decoder = zlib.decompressobj(31 if gzip else 15)
-        self._started = False
-        self._complete = False
+        self._decoder = zlib.decompressobj(31) if gzip else None
+        self._start = b""
+        self._complete = False  # at least one member is
+        self._rubbish = False  # whatever follows is not looked at
 
     def feed(self, data: bytes, limit: int) -> bytes:
+        if self._decoder is None:
+            # "deflate" is zlib by the standard and raw deflate by custom; two bytes tell.
+            self._start = data = self._start + data
+            if len(data) < 2:
+                return b""
+            zlib_header = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._decoder = zlib.decompressobj(15 if zlib_header else -15)
         out = bytearray()
-        while data:
-            if self._decoder.eof:
-                if not (self._gzip and data[:1] == b"\x1f"):
-                    break  # behind the last member: nothing of ours
-                self._decoder = zlib.decompressobj(31)
-            out += self._step(data)
+        while not self._rubbish:
+            try:
+                piece = self._decoder.decompress(data, _STEP)
+            except zlib.error as exc:
+                if not self._complete:
+                    raise BrokenBodyError("the compressed body is damaged") from exc
+                self._rubbish = True
+                break
+            out += piece
             if len(out) > limit:
                 raise BodyTooLargeError
-            self._complete = self._complete or self._decoder.eof
-            data = self._decoder.unused_data or self._decoder.unconsumed_tail
+            if self._decoder.eof:
+                self._complete = True
+                self._rubbish = not self._gzip
+                data = self._decoder.unused_data
+                self._decoder = zlib.decompressobj(31)
+            else:
+                data = self._decoder.unconsumed_tail
+            if not data and len(piece) < _STEP:
+                break
         return bytes(out)
 
-    def _step(self, data: bytes) -> bytes:
-        try:
-            piece = self._decoder.decompress(data, _STEP)
-        except zlib.error as exc:
-            if self._complete and self._gzip:
-                return b""  # rubbish behind a complete body
-            if self._started or self._gzip:
-                raise BrokenBodyError("the compressed body is damaged") from exc
-            # "deflate" is zlib by the standard and raw deflate by custom.
-            self._decoder = zlib.decompressobj(-15)
-            self._started = True
-            return self._step(data)
-        self._started = True
-        return piece
-
     def finished(self) -> bool:
-        return self._decoder.eof or self._complete
+        return self._complete
 
 
 class _Brotli:
