@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from citeflow.fetch import FetchStatus, PageFetcher
 from citeflow.search import SearchChain, SearchStatus
 from citeflow.settings import SiteConfig
 from streams.demo import DemoWeb
@@ -105,3 +106,16 @@ async def test_port_in_use_is_an_error() -> None:
         port = int(first.origin.rpartition(":")[2])
         with pytest.raises(OSError, match="address already in use"):
             await DemoWeb(port=port).__aenter__()
+
+
+async def test_pages_are_read_without_their_boilerplate(demo: DemoWeb, chain: SearchChain) -> None:
+    """What a run reads of the sample pages is the article, without banner and footer."""
+    config = SiteConfig({"fetch_allowed_internal_origins": demo.origin}, environ={})
+    outcome = await chain.search("kafka postgresql redis docker", 4)
+    async with PageFetcher(config) as fetcher:
+        pages = [await fetcher.fetch(hit.url) for hit in outcome.hits]
+    assert [page.status for page in pages] == [FetchStatus.OK] * 4
+    for page in pages:
+        assert len(page.text) > 1500
+        for boilerplate in ("cookie", "newsletter", "rights reserved", "Privacy policy"):
+            assert boilerplate not in page.text
