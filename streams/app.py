@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from citeflow.settings import SiteConfig
 from streams.apps import build_combined_app
-from streams.config import StreamConfig
+from streams.profile import load_config
 
 __all__ = ["app"]
 
-app = build_combined_app(StreamConfig.from_env(), SiteConfig())
+app = build_combined_app(load_config(), SiteConfig())

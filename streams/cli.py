@@ -19,9 +19,9 @@ from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, required_topics
 from streams.config import StreamConfig
 from streams.dev import development_line, say
-from streams.embedded import embedded_profile, tune_fetch_wait
 from streams.log_reader import contexts
 from streams.process import run_until_signal
+from streams.profile import load_config
 from streams.request import request_and_wait, request_context
 from streams.runner import (
     BrokerUnreachableError,
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     _set_up_logging(arguments.verbose)
     try:
-        config = StreamConfig.from_env()
+        config = load_config()
         if arguments.broker:
             config = dataclasses.replace(config, broker=arguments.broker)
         grace = DEV_STOP_GRACE if arguments.command is _dev else config.stop_timeout + STOP_MARGIN
@@ -79,9 +79,6 @@ async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
 
 
 async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
-    if arguments.embedded:
-        tune_fetch_wait()
-        config = embedded_profile(config, config.broker, partitions=config.partitions)
     await wait_for_topics(config, timeout=arguments.broker_timeout)
     runner = WorkerRunner(config, SiteConfig(), apps=arguments.app or APP_NAMES)
     async with runner:
@@ -212,10 +209,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     worker.add_argument(
         "--broker-timeout", type=float, default=60.0, help="seconds to wait for the broker"
-    )
-
-    worker.add_argument(
-        "--embedded", action="store_true", help="the broker is one that `dev` started"
     )
 
     topics = command(

@@ -25,9 +25,7 @@ async def test_every_request_is_answered_once_though_the_worker_is_killed(
     """200 requests, 5 SIGKILLs at random moments: 200 contexts, none missing, none contradictory."""
     rng = random.Random(20261201)
     wanted = [f"request-{number:03}" for number in range(REQUESTS)]
-    records = [
-        (name.encode(), f'{{"topic": "harbour {name}"}}'.encode()) for name in wanted
-    ]
+    records = [(name.encode(), f'{{"topic": "harbour {name}"}}'.encode()) for name in wanted]
 
     def answered(found: list[schemas.ContextReady]) -> bool:
         return {context.request_id for context in found} >= set(wanted)

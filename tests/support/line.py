@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import schemas
@@ -46,7 +46,11 @@ async def running_line(
 
 @contextlib.asynccontextmanager
 async def worker_process(
-    config: StreamConfig, settings: Mapping[str, str]
+    config: StreamConfig,
+    settings: Mapping[str, str],
+    *,
+    command: Sequence[str] = (sys.executable, "-m", "streams", "worker"),
+    ready: bytes = b"worker ready",
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker as a process of its own, ready to work. Killed at the end if it still runs."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("CITEFLOW_")}
@@ -56,17 +60,17 @@ async def worker_process(
         "CITEFLOW_PARTITIONS": str(config.partitions),
         "CITEFLOW_APP_PREFIX": config.app_prefix,
         "CITEFLOW_DATABASE_URL": config.database_url,
+        "CITEFLOW_BROKER_PROFILE": "kafka" if containers() else "embedded",
     }
-    embedded = [] if containers() else ["--embedded"]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "streams", "worker", *embedded,
+        *command,
         stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env=env,
     )  # fmt: skip
     assert process.stderr is not None
     try:
         async with asyncio.timeout(PATIENCE):
             while line := await process.stderr.readline():
-                if b"worker ready" in line:
+                if ready in line:
                     break
             else:
                 raise RuntimeError(f"the worker ended with {await process.wait()}")
