@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,9 +40,8 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "Makefile", tmp_path)
     executable(tmp_path / "ops/venv.sh", "#!/bin/sh\n")
     echo = "import json, sys; print(json.dumps(sys.argv[1:]))"
-    executable(
-        tmp_path / ".venv/bin/python", f"#!/bin/sh\nexec {sys.executable} -c '{echo}' \"$@\"\n"
-    )
+    python = f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c '{echo}' \"$@\"\n"
+    executable(tmp_path / ".venv/bin/python", python)
     return tmp_path
 
 

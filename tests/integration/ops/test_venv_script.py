@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copy(SCRIPT, root / "ops")
     (root / "pyproject.toml").write_text("one\n")
     stand_in = root / "python"
-    stand_in.write_text(STAND_IN.format(python=sys.executable))
+    stand_in.write_text(STAND_IN.format(python=shlex.quote(sys.executable)))
     stand_in.chmod(0o755)
     return root
 
