@@ -103,6 +103,13 @@ def defuse_sentinel(text: str) -> str:
     return "".join(" -" if index in colons else char for index, char in enumerate(text))
 
 
+_LEADING_MARKS = re.compile(r"[\W\d_]+")
+
+
 def names_fixed_line(line: str) -> bool:
-    """True when `line` begins like one of the fixed lines of a corpus, in whatever disguise."""
-    return _skeleton(line)[0].startswith(_FIXED_LINES)
+    """True when `line` begins like one of the fixed lines of a corpus, in whatever disguise.
+
+    Marks and numbers in front ("1. ", "| ") do not count, unless they stand for a letter.
+    """
+    bare = _LEADING_MARKS.sub("", line, count=1) if _LEADING_MARKS.match(line) else line
+    return any(_skeleton(text)[0].startswith(_FIXED_LINES) for text in {line, bare})

@@ -60,6 +60,7 @@ def clean_line(text: str) -> str:
 
 # What starts a tag, a comment or an autolink; "a < b" and "<5 %" are left alone.
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
+_TITLE_MARKUP = re.compile("[\\[\\]`\uff3b\uff3d]")
 # A backslash escapes only what Markdown could read as markup.
 _LIVE_BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~]|$)")
 # The closing bracket that would make a link, a reference link or a link definition, also in
@@ -68,9 +69,12 @@ _LINK_JOINT = re.compile(r"(\\*)([\]\uff3d])(?=[(\[:\uff08\uff3b\uff1a])")
 
 
 def escape_title(text: str) -> str:
-    """A cleaned line as the text of a Markdown link: no bracket, code or tag of its own."""
+    """A cleaned line as the text of a Markdown link: no bracket, code or tag of its own.
+
+    Full-width brackets are escaped too, should a reader normalise the text.
+    """
     escaped = _LIVE_BACKSLASH.sub(r"\\\\", defuse_sentinel(text))
-    return _TAG_START.sub("&lt;", re.sub(r"[\[\]`]", r"\\\g<0>", escaped))
+    return _TAG_START.sub("&lt;", _TITLE_MARKUP.sub(r"\\\g<0>", escaped))
 
 
 def _unlink(match: re.Match[str]) -> str:
