@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from citeflow.settings import REGISTRY, Setting  # noqa: E402
+from schemas.documents import documents  # noqa: E402
 
 # Longer defaults get a section of their own: they would stretch the table beyond reading.
 _LONGEST_DEFAULT = 40
@@ -79,7 +80,12 @@ def _range(setting: Setting) -> str:
     return "" if high is None else f"at most {high}"
 
 
-GENERATORS: Sequence[Callable[[], Mapping[str, str]]] = (settings_page,)
+def event_contracts() -> Mapping[str, str]:
+    """schemas/json/: the JSON Schema of each topic's record, and the AsyncAPI document."""
+    return {f"schemas/json/{name}": text for name, text in documents().items()}
+
+
+GENERATORS: Sequence[Callable[[], Mapping[str, str]]] = (settings_page, event_contracts)
 
 
 def generate(root: Path, *, check: bool) -> list[str]:
