@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import dataclasses
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -93,14 +94,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(levelname)s %(message)s")
     try:
-        if args.command == "settings":
-            return _settings(SiteConfig(), args.filter, as_json=args.json)
-        return _context(args)
+        status = (
+            _settings(SiteConfig(), args.filter, as_json=args.json)
+            if args.command == "settings"
+            else _context(args)
+        )
+        sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has what it wanted (`citeflow settings | head`). Closing the
-        # stream here keeps the interpreter from complaining about it at exit.
-        sys.stderr.close()
+        # The reader of our output has what it wanted (`citeflow settings | head`). What is still
+        # buffered goes nowhere, so that the interpreter does not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    return status
 
 
 def _context(args: argparse.Namespace) -> int:

@@ -158,16 +158,14 @@ async def _fetch(fetcher: Fetcher, url: str) -> FetchOutcome:
 
 
 def report_unread_pages(query: str, outcomes: Sequence[FetchOutcome]) -> None:
-    """Emit one finding `web_research_extract_failed` for each host with a page that was not read."""
+    """Emit one finding `web_research_extract_failed` for each host with an unread page."""
     by_host: dict[str, list[FetchOutcome]] = defaultdict(list)
     for outcome in outcomes:
         if not outcome.ok:
             by_host[host_of(outcome.url) or "unknown host"].append(outcome)
     for host, failed in by_host.items():
         reasons = [
-            outcome.status.value
-            + (f" {outcome.http_status}" if outcome.status is FetchStatus.HTTP_ERROR else "")
-            for outcome in failed
+            f"{outcome.status.value} {outcome.http_status or ''}".rstrip() for outcome in failed
         ]
         emit_finding(
             source="web_research",

@@ -8,6 +8,9 @@ from citeflow.quality.words import Terms
 
 __all__ = ["choose_excerpt"]
 
+# Nearer starts hardly change what the excerpt holds; this bounds the work that a page of nothing
+# but sentence ends can cause to 200 looks at 8000 characters, the most a page may have.
+_MIN_PASSAGE_CHARS = 40
 # A passage starts at the text's start, after a line break, or after the end of a sentence.
 _PASSAGE_START = re.compile(r"(?:^|\n|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f]))(?=\S)")
 
@@ -22,11 +25,15 @@ def choose_excerpt(text: str, topic: str, max_chars: int) -> str:
     if len(text) <= max_chars or max_chars <= 0:
         return text[: max(0, max_chars)]
     terms = Terms(topic)
+    last_start = 0
     best_start, best_matches = 0, terms.matched(text[:max_chars])
     for found in _PASSAGE_START.finditer(text):
         start = found.end()
         if best_matches == len(terms):
             break
+        if start - last_start < _MIN_PASSAGE_CHARS:
+            continue
+        last_start = start
         matches = terms.matched(text[start : start + max_chars])
         if matches > best_matches:
             best_start, best_matches = start, matches
