@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from citeflow.quality.words import Terms
 
@@ -24,17 +25,24 @@ def choose_excerpt(text: str, topic: str, max_chars: int) -> str:
     """
     if len(text) <= max_chars or max_chars <= 0:
         return text[: max(0, max_chars)]
-    terms = Terms(topic)
-    last_start = 0
-    best_start, best_matches = 0, terms.matched(text[:max_chars])
+    places = [starts for starts in Terms(topic).places(text) if starts]
+
+    def matches(start: int) -> int:
+        end = start + max_chars
+        return sum(
+            index < len(starts) and starts[index] < end
+            for starts in places
+            for index in (bisect_left(starts, start),)
+        )
+
+    best_start, best_matches, last_start = 0, matches(0), 0
     for found in _PASSAGE_START.finditer(text):
         start = found.end()
-        if best_matches == len(terms):
+        if best_matches == len(places):
             break
         if start - last_start < _MIN_PASSAGE_CHARS:
             continue
         last_start = start
-        matches = terms.matched(text[start : start + max_chars])
-        if matches > best_matches:
-            best_start, best_matches = start, matches
+        if (count := matches(start)) > best_matches:
+            best_start, best_matches = start, count
     return text[best_start : best_start + max_chars].rstrip()

@@ -7,6 +7,7 @@ compared by their skeleton: look-alikes replaced, nothing but letters and digits
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 
@@ -48,6 +49,7 @@ _COLONS = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=4096)
 def _letters(char: str) -> str:
     if char.isascii():
         folded = char.lower()

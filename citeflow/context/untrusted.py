@@ -8,6 +8,7 @@ it would do that.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from urllib.parse import quote, urlsplit
@@ -41,16 +42,19 @@ def clean_text(text: str) -> str:
 
     Lines are stripped and blank ones removed, because a blank line separates sections.
     """
-    lines = []
-    for line in _NEWLINES.sub("\n", text).split("\n"):
-        # Spaces of any width, and the blank Braille cell, become plain spaces.
-        spaced = "".join(" " if char.isspace() or char == "\u2800" else char for char in line)
-        seen = _INVISIBLE.sub(
-            "", "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
-        )
-        if stripped := seen.strip():
-            lines.append(stripped)
-    return "\n".join(lines)
+    seen = "".join(map(_visible, _NEWLINES.sub("\n", text)))
+    return "\n".join(stripped for line in seen.split("\n") if (stripped := line.strip()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _visible(char: str) -> str:
+    if char == "\n":
+        return char
+    # Spaces of any width, and the blank Braille cell, become plain spaces.
+    if char.isspace() or char == "\u2800":
+        return " "
+    hidden = unicodedata.category(char) in _INVISIBLE_CATEGORIES or _INVISIBLE.match(char)
+    return "" if hidden else char
 
 
 def clean_line(text: str) -> str:

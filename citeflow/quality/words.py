@@ -27,7 +27,6 @@ _UNSPACED = (
 _UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SPLIT_UNSPACED = re.compile(f"[{_UNSPACED}]|[^{_UNSPACED}]+")
-_WORD = re.compile(r"\w+")
 _LONG_WORD = re.compile(r"\w{4,}")
 # Names too short to be told from filler words by length: GPU, AWS, AI, S3, C++, C#.
 _SHORT_NAME = re.compile(r"(?<!\w)(?:[A-Z][A-Z0-9]{1,2}|[A-Z]\d|[A-Z](?:\+\+|#))(?![\w+#])")
@@ -92,10 +91,21 @@ class Terms:
     def __len__(self) -> int:
         return len(self.words) + len(self.pairs)
 
+    def places(self, text: str) -> list[list[int]]:
+        """For each term the offsets in `text` at which it starts, in ascending order."""
+        lowered = text.lower()
+        by_word: dict[str, list[int]] = {word: [] for word in self.words}
+        for match in _NAME.finditer(lowered):
+            name = match.group()
+            for word in {name, name.rstrip("+#")}:
+                if word in by_word:
+                    by_word[word].append(match.start())
+        by_pair = [
+            [match.start() for match in re.finditer(re.escape(pair), lowered)]
+            for pair in self.pairs
+        ]
+        return [*by_word.values(), *by_pair]
+
     def matched(self, text: str) -> int:
         """How many of the terms `text` contains."""
-        lowered = text.lower()
-        words = set(_WORD.findall(lowered)) | set(_NAME.findall(lowered))
-        return sum(word in words for word in self.words) + sum(
-            pair in lowered for pair in self.pairs
-        )
+        return sum(bool(starts) for starts in self.places(text))
