@@ -10,6 +10,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 import schemas
+from streams.topics import TopicError
 
 __all__ = ["contexts", "log_end", "read_log"]
 
@@ -36,13 +37,13 @@ async def _consumer(broker: str, topic: str) -> AsyncIterator[tuple[Any, list[To
 
 async def _partitions_of(consumer: Any, topic: str) -> set[int]:
     # A topic that was created just now may not be in the first metadata.
-    for _ in range(50):
+    for _ in range(20):
         await consumer._client.force_metadata_update()
         found = consumer.partitions_for_topic(topic)
         if found:
             return set(found)
         await asyncio.sleep(0.1)
-    raise LookupError(f"the broker has no topic {topic}")
+    raise TopicError(f"the broker has no topic {topic}; run `python -m streams topics create`")
 
 
 async def log_end(broker: str, topic: str) -> dict[int, int]:

@@ -21,16 +21,20 @@ P = TypeVar("P")
 class AckWindow(Generic[P, E]):
     """Runs at most `limit` handlers at once; acknowledges in the order of submission.
 
+    Events that are done but wait behind a slower one are held, at most `held` times `limit`.
+
     `ack` is awaited once for each event, in order per partition, after its handler and those
     of all events before it are done. A handler that raises or is cancelled leaves its event,
     and all behind it in that partition, unacknowledged: they come back.
     """
 
-    def __init__(self, ack: Callable[[E], Awaitable[object]], *, limit: int) -> None:
+    def __init__(self, ack: Callable[[E], Awaitable[object]], *, limit: int, held: int = 4) -> None:
         if limit < 1:
             raise ValueError(f"limit must be at least 1, got {limit}")
         self._ack = ack
         self._slots = asyncio.Semaphore(limit)
+        # Without it, all that a partition delivers would pile up behind one slow event.
+        self._room = asyncio.Semaphore(limit * held)
         self._queues: defaultdict[P, deque[list[E | bool]]] = defaultdict(deque)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining: set[P] = set()
@@ -43,7 +47,8 @@ class AckWindow(Generic[P, E]):
     async def submit(
         self, partition: P, event: E, handler: Callable[[E], Awaitable[object]]
     ) -> None:
-        """Start handling `event`; waits while `limit` handlers are running."""
+        """Start handling `event`; waits while there is no room for it."""
+        await self._room.acquire()
         await self._slots.acquire()
         entry: list[E | bool] = [event, False]
         self._queues[partition].append(entry)
@@ -79,6 +84,7 @@ class AckWindow(Generic[P, E]):
             while queue and queue[0][1]:
                 done, _ = queue.popleft()
                 await self._ack(done)  # type: ignore[arg-type]
+                self._room.release()
         finally:
             self._draining.discard(partition)
         if not queue:

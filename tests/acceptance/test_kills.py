@@ -22,7 +22,7 @@ KILLS = 5
 async def test_every_request_is_answered_once_though_the_worker_is_killed(
     line_config: StreamConfig,
 ) -> None:
-    """200 requests, 5 SIGKILLs at random moments: 200 contexts, none missing, none contradictory."""
+    """200 requests, 5 SIGKILLs at random moments: 200 contexts, none missing, none twofold."""
     rng = random.Random(20261201)
     wanted = [f"request-{number:03}" for number in range(REQUESTS)]
     records = [(name.encode(), f'{{"topic": "harbour {name}"}}'.encode()) for name in wanted]

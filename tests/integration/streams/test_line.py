@@ -112,11 +112,13 @@ async def test_no_result_is_empty_and_refused_is_blocked(line_config: StreamConf
     assert (empty.outcome, empty.search_status) == (schemas.ContextOutcome.EMPTY, "empty")
     assert empty.reasons == ("no_search_results",)
 
-    async with refusing_engine(status=429) as origin:
-        async with running_line(line_config, web_settings(origin)):
-            blocked = await request_and_wait(
-                broker, schemas.TopicRequested(topic="Redis caching"), timeout=60
-            )
+    async with (
+        refusing_engine(status=429) as origin,
+        running_line(line_config, web_settings(origin)),
+    ):
+        blocked = await request_and_wait(
+            broker, schemas.TopicRequested(topic="Redis caching"), timeout=60
+        )
     assert (blocked.outcome, blocked.search_status) == (
         schemas.ContextOutcome.BLOCKED,
         "rate_limited",
