@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from citeflow.fetch.limits import EXTRACT_LIMITS
@@ -18,7 +19,7 @@ _HIDDEN = re.compile(
     "\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _SPACES = re.compile(r"[^\S\n]+")
-_UNREADABLE = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
+_UNREADABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -45,7 +46,8 @@ def clean_line(text: str) -> str:
 
 def has_words(text: str) -> bool:
     """True when `text` has enough letters and digits to be the text of a page."""
-    return sum(map(str.isalnum, text)) >= EXTRACT_LIMITS.word_chars
+    counted = itertools.islice(filter(str.isalnum, text), EXTRACT_LIMITS.word_chars)
+    return sum(1 for _ in counted) == EXTRACT_LIMITS.word_chars
 
 
 def cut(text: str, max_chars: int) -> str:

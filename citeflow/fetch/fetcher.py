@@ -26,7 +26,7 @@ from citeflow.fetch.outcome import FetchOutcome, FetchStatus
 from citeflow.fetch.targets import Policy, parse_origins
 from citeflow.fetch.transport import GuardedTransport
 from citeflow.fetch.user_agent import build_crawler_ua
-from citeflow.workers import WorkerError, WorkerPool
+from citeflow.workers import WorkerError, WorkerPool, WorkerTimeout
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -168,7 +168,8 @@ _FAILURES: tuple[tuple[type[Exception], FetchStatus, str], ...] = (
     (httpcore.NetworkError, FetchStatus.CONNECT_ERROR, "no connection, or it broke"),
     (httpcore.ProtocolError, FetchStatus.CONNECT_ERROR, "the server broke the HTTP protocol"),
     (OSError, FetchStatus.CONNECT_ERROR, "no connection, or it broke"),
-    (WorkerError, FetchStatus.EXTRACT_FAILED, ""),
+    (WorkerTimeout, FetchStatus.EXTRACT_FAILED, "extraction took too long on this page"),
+    (WorkerError, FetchStatus.EXTRACT_FAILED, "extraction failed on this page"),
 )
 
 

@@ -13,6 +13,7 @@ from citeflow.fetch.limits import EXTRACT_LIMITS, ExtractLimits
 __all__ = ["guard"]
 
 _TAG_START = re.compile(r"<(/?)([a-zA-Z][^\s/>]{0,40})|<!--|<[!?]")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _MARKUP = re.compile(r"<[^<>]*>")
 # Their content is not markup: a "<" in a script is less-than.
 _RAW_TEXT = {
@@ -32,8 +33,8 @@ _SELF_CLOSING = frozenset(
 
 def guard(html: str, limits: ExtractLimits = EXTRACT_LIMITS) -> str:
     """`html` within the limits: cut at `html_chars` characters and before tag number `tags`,
-    without comments and single tags longer than `tag_chars`, and without any markup at all when
-    elements nest deeper than `depth`."""
+    without comments and single tags longer than `tag_chars` or with more than `attributes`, and
+    without any markup at all when elements nest deeper than `depth`."""
     html = html[: limits.html_chars]
     kept: list[str] = []
     keep_from = position = count = depth = 0
@@ -44,7 +45,7 @@ def guard(html: str, limits: ExtractLimits = EXTRACT_LIMITS) -> str:
             html = html[: start.start()]
             break
         end = _end_of_tag(html, start, missing)
-        if end - start.start() > limits.tag_chars:
+        if _is_too_long(html, start.start(), end, limits):
             kept.append(html[keep_from : start.start()])
             keep_from = position = end
             continue
@@ -67,6 +68,15 @@ def guard(html: str, limits: ExtractLimits = EXTRACT_LIMITS) -> str:
                 position = close.start()
     kept.append(html[keep_from:])
     return "".join(kept)
+
+
+def _is_too_long(html: str, start: int, end: int, limits: ExtractLimits) -> bool:
+    if end - start <= limits.plain_tag_chars:
+        return False
+    if end - start > limits.tag_chars:
+        return True
+    # What counts is the number of attributes; a long one alone (an inline image) is harmless.
+    return len(_QUOTED.sub("", html[start:end]).split()) > limits.attributes
 
 
 def _end_of_tag(html: str, start: re.Match[str], missing: set[str]) -> int:

@@ -24,9 +24,6 @@ class ConnectLimits:
     # A name with more addresses than this is a large service whose first ones work, or a trap
     # that makes one fetch knock on many doors. All are vetted; only the first ones are tried.
     addresses_tried: int = 4
-    # Look-ups block a thread each, for up to half a minute when a name server is dead; with fewer
-    # threads a handful of dead names would delay all others.
-    lookup_threads: int = 32
     # Idle connections serve the next pages of the same site within one search, not longer: a
     # server may have closed an older one, and a request lost to that is a page lost.
     keepalive_seconds: float = 5.0
@@ -62,6 +59,10 @@ class ExtractLimits:
     html_chars: int = 2_000_000
     tags: int = 40_000
     tag_chars: int = 30_000
+    # The parsers compare each attribute of a tag with all others. Tags short enough to be
+    # harmless are not looked into.
+    attributes: int = 256
+    plain_tag_chars: int = 1_000
     depth: int = 2_000
     # Below this the first extractor probably missed the text, and the others are asked too.
     short_text_chars: int = 250

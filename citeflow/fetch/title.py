@@ -44,6 +44,7 @@ def find_titles(html: str) -> Titles:
     headings = [_short(h1.text(separator=" ")) for h1 in tree.css("h1")[:5]]
     context = f"{og_title}\n{document}".lower()
     shared = [heading for heading in headings if heading and heading.lower() in context]
+    shared.sort(key=len, reverse=True)  # a logo in an h1 is in the title too, and shorter
     stripped = _SITE_SUFFIX.sub("", og_title or document)
     found = [*shared, stripped, og_title, document, *headings]
     return Titles(dict.fromkeys(title for title in found if title))

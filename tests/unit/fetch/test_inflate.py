@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import tracemalloc
 import zlib
@@ -29,8 +30,8 @@ CODERS: dict[str, Callable[[bytes], bytes]] = {
     "GZIP": gzip.compress,
     "deflate": zlib.compress,
     " deflate ": raw_deflate,
-    "br": brotli.compress,
-    "gzip, br": lambda data: brotli.compress(gzip.compress(data)),
+    "br": functools.partial(brotli.compress, quality=2),
+    "gzip, br": lambda data: brotli.compress(gzip.compress(data), quality=2),
     "gzip, gzip": lambda data: gzip.compress(gzip.compress(data)),
 }
 
