@@ -104,7 +104,6 @@ def assemble(
     elif unfetchable and not readable:
         _report_all_unfetchable(topic, unfetchable)
     corpus = render_corpus(
-        topic=topic,
         references=references,
         internal_links=internal_links,
         sources=sources,

@@ -101,7 +101,10 @@ class SiteConfig:
     """
 
     def __init__(
-        self, values: Mapping[str, object] | None = None, *, environ: Mapping[str, str] | None = None
+        self,
+        values: Mapping[str, object] | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self._environ = os.environ if environ is None else environ
         self._values: dict[str, str] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from citeflow.context.excerpt import choose_excerpt
 from citeflow.context.headings import (
     GUIDANCE,
     INTERNAL_HEADING,
@@ -64,13 +63,13 @@ def _internal_item(post: InternalLink) -> str | None:
     return None if slug is None else f"- [{_label(post.title, slug)}](/posts/{slug})"
 
 
-def _source_item(source: ScoredSource, topic: str, excerpt_chars: int) -> str | None:
+def _source_item(source: ScoredSource, excerpt_chars: int) -> str | None:
     linked = link(source.title, source.url)
     if linked is None:
         return None
     item = f"- {linked}: {_snippet(source.snippet)}"
-    excerpt = choose_excerpt(clean_text(source.content), topic, excerpt_chars)
-    return f"{item}\n{SOURCE_TEXT}{escape_lines(excerpt)}" if excerpt.strip() else item
+    excerpt = clean_text(source.content)[: max(0, excerpt_chars)].rstrip()
+    return f"{item}\n{SOURCE_TEXT}{escape_lines(excerpt)}" if excerpt else item
 
 
 def _snippet(snippet: str) -> str:
@@ -79,7 +78,6 @@ def _snippet(snippet: str) -> str:
 
 def render_corpus(
     *,
-    topic: str,
     references: Sequence[Reference] = (),
     internal_links: Sequence[InternalLink] = (),
     sources: Sequence[ScoredSource] = (),
@@ -87,13 +85,13 @@ def render_corpus(
 ) -> str:
     """The corpus: up to four sections separated by one blank line, without a trailing newline.
 
-    `excerpt_chars` is the number of characters of page text under each source, 0 for none; of
-    longer texts the stretch that matches `topic` best is shown. At most 8 references and 5 own
-    posts; entries without a usable address are left out. Nothing to show: `""`.
+    `excerpt_chars` is how much of the beginning of its page is shown under each source, 0 for
+    none. At most 8 references and 5 own posts; entries without a usable address are left out.
+    Nothing to show: `""`.
     """
     reference_items = (link(each.title, each.url) for each in references[:MAX_REFERENCES])
     internal_items = (_internal_item(each) for each in internal_links[:MAX_INTERNAL_LINKS])
-    source_items = (_source_item(each, topic, excerpt_chars) for each in sources)
+    source_items = (_source_item(each, excerpt_chars) for each in sources)
     sections = [
         *_section(REFERENCES_HEADING, (f"- {item}" for item in reference_items if item)),
         *_section(INTERNAL_HEADING, (item for item in internal_items if item)),
