@@ -59,20 +59,33 @@ def _letters(char: str) -> str:
     return "".join(letter for letter in read if letter.isalnum())
 
 
-def _skeleton(text: str) -> tuple[str, list[int]]:
-    """The skeleton, and for each of its characters the index in `text` it comes from."""
-    letters: list[str] = []
-    origins: list[int] = []
-    for index, char in enumerate(text):
-        for letter in _letters(char):
-            letters.append(letter)
-            origins.append(index)
-    return "".join(letters), origins
+class _SkeletonTable(dict[int, str]):
+    """A table for `str.translate` that fills itself with what is seen."""
+
+    def __missing__(self, code: int) -> str:
+        letters = _letters(chr(code))
+        if len(self) < _MAX_TABLE:
+            self[code] = letters
+        return letters
 
 
-_SENTINEL = _skeleton(RESEARCH_RENDER_SENTINEL)[0]
+# More characters than any page uses; a hostile one of all Unicode must not fill the memory.
+_MAX_TABLE = 20_000
+_TABLE = _SkeletonTable()
+
+
+def _skeleton(text: str) -> str:
+    return text.translate(_TABLE)
+
+
+def _origins(text: str) -> list[int]:
+    """For each character of the skeleton the index in `text` it comes from."""
+    return [index for index, char in enumerate(text) for _ in _letters(char)]
+
+
+_SENTINEL = _skeleton(RESEARCH_RENDER_SENTINEL)
 _FIXED_LINES = tuple(
-    _skeleton(re.sub(r"\(.*", "", line))[0]
+    _skeleton(re.sub(r"\(.*", "", line))
     for line in (
         REFERENCES_HEADING,
         INTERNAL_HEADING,
@@ -85,14 +98,17 @@ _FIXED_LINES = tuple(
 
 def spells_sentinel(text: str) -> bool:
     """True when `text` holds the words of the sentinel, in whatever disguise."""
-    return _SENTINEL in _skeleton(text)[0]
+    return _SENTINEL in _skeleton(text)
 
 
 def defuse_sentinel(text: str) -> str:
     """`text` with a hyphen for the colon wherever it spells the sentinel, in whatever disguise."""
-    skeleton, origins = _skeleton(text)
-    colons: set[int] = set()
+    skeleton = _skeleton(text)
     start = skeleton.find(_SENTINEL)
+    if start < 0:
+        return text
+    origins = _origins(text)
+    colons: set[int] = set()
     while start >= 0:
         index = origins[start + len(_SENTINEL) - 1] + 1
         while index < len(text) and not _letters(text[index]):
@@ -114,4 +130,4 @@ def names_fixed_line(line: str) -> bool:
     Marks and numbers in front ("1. ", "| ") do not count, unless they stand for a letter.
     """
     bare = _LEADING_MARKS.sub("", line, count=1) if _LEADING_MARKS.match(line) else line
-    return any(_skeleton(text)[0].startswith(_FIXED_LINES) for text in {line, bare})
+    return any(_skeleton(text).startswith(_FIXED_LINES) for text in {line, bare})

@@ -42,6 +42,8 @@ def clean_text(text: str) -> str:
 
     Lines are stripped and blank ones removed, because a blank line separates sections.
     """
+    if text.isascii() and text.isprintable():
+        return text.strip()
     seen = "".join(map(_visible, _NEWLINES.sub("\n", text)))
     return "\n".join(stripped for line in seen.split("\n") if (stripped := line.strip()))
 

@@ -37,11 +37,15 @@ _WIDE = frozenset({"W", "F"})
 
 def text_width(text: str) -> int:
     """Length in columns: a wide (East Asian) character says about as much as two narrow ones."""
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(char) in _WIDE else 1 for char in text)
 
 
 def count_words(text: str) -> int:
     """Words separated by white space; in unspaced scripts one per two characters."""
+    if text.isascii():
+        return len(text.split())
     total = 0
     for token in text.split():
         unspaced = len(_UNSPACED_CHAR.findall(token))
@@ -58,6 +62,9 @@ def comparison_words(text: str) -> list[str]:
 
 
 def _comparison_words(text: str) -> Iterator[str]:
+    if text.isascii():
+        yield from text.lower().split()
+        return
     for token in text.lower().split():
         if _UNSPACED_CHAR.search(token):
             yield from _SPLIT_UNSPACED.findall(token)

@@ -230,6 +230,8 @@ class WorkerPool:
                     return job
 
     def _start(self) -> tuple[_Process | None, WorkerError | None]:
+        if self._closed:  # no new process while the program is on its way out
+            return None, WorkerCrashed("the worker pool is closed")
         try:
             process = _Process(self._target, self._memory_limit_bytes)
         except OSError as exc:
