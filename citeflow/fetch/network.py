@@ -57,7 +57,7 @@ def _look_up(host: str, port: int, future: concurrent.futures.Future[list[str]])
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to vetted addresses only; with `vet=False` to whatever the name resolves to.
+    """Makes one connection, to a vetted address only; with `vet=False` to any the name has.
 
     `dial` opens the connection to one address (default: the system's TCP).
     """
@@ -68,6 +68,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         self._vet = vet
         self._resolve = resolve
         self._dial = dial or httpcore.AnyIOBackend()
+        self._stream: httpcore.AsyncNetworkStream | None = None
 
     async def connect_tcp(
         self,
@@ -99,6 +100,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                 if left == 1:
                     raise
                 continue
+            self._stream = stream
             if self._vet:
                 await _check_peer(stream, address)
             return stream
@@ -112,6 +114,12 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Refused: pages are not read from local sockets."""
         raise SSRFBlockedError("local sockets are not read")
+
+    async def aclose(self) -> None:
+        """Close the connection, also one that was given up during its TLS handshake."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.aclose()
 
     async def sleep(self, seconds: float) -> None:
         """Sleep, as httpcore asks for between its own retries (none are configured)."""

@@ -1,56 +1,61 @@
-"""An httpx transport over the guarded network backend: two connection pools, nothing ambient.
+"""An httpx transport over guarded connections, with nothing ambient.
 
 No proxies, no environment, no cookies, no redirects, no content decoding. HTTP/1.1 only: with a
-connection shared by several requests, ending one early (a body over its cap, a deadline) would
-disturb the others.
+connection shared by several requests, ending one early would disturb the others.
 """
 
 from __future__ import annotations
 
-import functools
-import ssl
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import httpcore
 import httpx
 
+from citeflow.fetch.connections import Connections, Lease
 from citeflow.fetch.limits import CONNECT_LIMITS
-from citeflow.fetch.network import GuardedBackend, Resolver, resolve_host
+from citeflow.fetch.network import Resolver, resolve_host
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from types import TracebackType
 
 __all__ = ["EXEMPT", "GuardedTransport"]
 
 EXEMPT = "citeflow_exempt"
-"""The request extension that names the pool: True for a target the operator has exempted."""
+"""The request extension that is True for a target the operator has exempted from vetting."""
 
-
-@functools.cache
-def _ssl_context() -> ssl.SSLContext:
-    # Loading the certificates takes tens of milliseconds: once per process, not per fetcher.
-    return httpx.create_ssl_context(trust_env=False)
+# How a server that closed an idle connection shows when the next request meets that moment.
+_STALE = (
+    httpcore.ConnectionNotAvailable,
+    httpcore.RemoteProtocolError,
+    httpcore.ReadError,
+    httpcore.WriteError,
+)
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, response: httpcore.Response) -> None:
+    def __init__(self, response: httpcore.Response, lease: Lease, home: Connections) -> None:
         self._response = response
+        self._lease = lease
+        self._home = home
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._response.aiter_stream():
             yield chunk
 
     async def aclose(self) -> None:
-        await self._response.aclose()
+        try:
+            await self._response.aclose()
+        finally:
+            await self._home.give_back(self._lease)
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
     """Sends requests over connections that `GuardedBackend` made.
 
-    Requests whose `EXEMPT` extension is true go over a pool of their own, so that a connection to
-    an internal host can never be reused for a request that is not exempt. Raises httpcore's
-    exceptions, `SSRFBlockedError` and `NameNotFoundError`.
+    Requests whose `EXEMPT` extension is true have connections of their own, so that one to an
+    internal host can never be reused for a request that is not exempt. A response must be closed
+    once. Raises httpcore's exceptions, `SSRFBlockedError` and `NameNotFoundError`.
     """
 
     def __init__(
@@ -59,42 +64,50 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         resolve: Resolver = resolve_host,
         dial: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
-        self._vetted = self._pool(GuardedBackend(vet=True, resolve=resolve, dial=dial))
-        self._exempt = self._pool(GuardedBackend(vet=False, resolve=resolve, dial=dial))
-
-    @staticmethod
-    def _pool(backend: GuardedBackend) -> httpcore.AsyncConnectionPool:
-        return httpcore.AsyncConnectionPool(
-            ssl_context=_ssl_context(),
-            max_connections=None,  # callers bound their concurrency; a queue here would eat time
-            max_keepalive_connections=CONNECT_LIMITS.keepalive_connections,
-            keepalive_expiry=CONNECT_LIMITS.keepalive_seconds,
-            http1=True,
-            http2=False,
-            retries=0,
-            network_backend=backend,
-        )
+        self._vetted = Connections(vet=True, resolve=resolve, dial=dial)
+        self._exempt = Connections(vet=False, resolve=resolve, dial=dial)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request; the body of the response is the bytes on the wire, unread."""
-        pool = self._exempt if request.extensions.get(EXEMPT) is True else self._vetted
-        response = await pool.handle_async_request(
-            httpcore.Request(
-                method=request.method,
-                url=httpcore.URL(
-                    scheme=request.url.raw_scheme,
-                    host=request.url.raw_host,
-                    port=request.url.port,
-                    target=request.url.raw_path,
-                ),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions={"timeout": {"connect": CONNECT_LIMITS.connect}},
-            )
+        home = self._exempt if request.extensions.get(EXEMPT) is True else self._vetted
+        sent = httpcore.Request(
+            method=request.method,
+            url=httpcore.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions={"timeout": {"connect": CONNECT_LIMITS.connect}},
         )
+        lease = await home.take(sent.url.origin)
+        try:
+            response = await lease.send(sent)
+        except _STALE:
+            await lease.aclose()
+            if not lease.reused:
+                raise
+            lease = home.fresh(sent.url.origin)
+            response = await self._first(lease, sent)
+        except BaseException:
+            await lease.aclose()
+            raise
         return httpx.Response(
-            response.status, headers=response.headers, stream=_Body(response), request=request
+            response.status,
+            headers=response.headers,
+            stream=_Body(response, lease, home),
+            request=request,
         )
+
+    @staticmethod
+    async def _first(lease: Lease, request: httpcore.Request) -> httpcore.Response:
+        try:
+            return await lease.send(request)
+        except BaseException:
+            await lease.aclose()
+            raise
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -13,8 +13,8 @@ import pytest
 import trustme
 
 from citeflow.fetch import FetchStatus, PageFetcher
+from citeflow.fetch import connections as connections_module
 from citeflow.fetch import network as network_module
-from citeflow.fetch import transport as transport_module
 from citeflow.fetch.fetcher import PageFetcher as Fetcher
 from citeflow.settings import SiteConfig
 from tests.support.loopback import FakeNetwork, listening, response, serving
@@ -229,7 +229,7 @@ async def test_certificates_are_verified_for_the_host(monkeypatch: pytest.Monkey
     ours, stranger = trustme.CA(), trustme.CA()
     trusting = ssl.create_default_context()
     ours.configure_trust(trusting)
-    monkeypatch.setattr(transport_module, "_ssl_context", lambda: trusting)
+    monkeypatch.setattr(connections_module, "_ssl_context", lambda: trusting)
     async with (
         serving({"/": PAGE}, tls=tls_for("good.example", ours)) as good,
         serving({"/": PAGE}, tls=tls_for("good.example", stranger)) as bad,
@@ -256,7 +256,7 @@ async def test_https_is_kept_through_redirects(monkeypatch: pytest.MonkeyPatch) 
     ours = trustme.CA()
     trusting = ssl.create_default_context()
     ours.configure_trust(trusting)
-    monkeypatch.setattr(transport_module, "_ssl_context", lambda: trusting)
+    monkeypatch.setattr(connections_module, "_ssl_context", lambda: trusting)
     pages = {
         "/": response(status="301 Moved", headers=[("Location", "http://a.example/page")]),
         "/page": PAGE,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import brotli
 import httpcore
+import psutil
 import pytest
 
 from citeflow.fetch import FetchOutcome, FetchStatus, PageFetcher, build_crawler_ua
@@ -287,6 +288,53 @@ async def test_a_connection_serves_the_next_page_of_the_site() -> None:
             for _ in range(3):
                 assert (await reader.fetch(server.origin)).ok
         assert server.connections == 1
+
+
+async def test_a_connection_the_server_closed_meanwhile_costs_no_page() -> None:
+    """A request that meets the end of an idle connection is sent again on a new one."""
+    served = 0
+
+    async def closing(_path: str, _headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
+        nonlocal served
+        served += 1
+        if served == 2:  # the request on the kept connection: close instead of an answer
+            writer.close()
+        else:
+            writer.write(response(HTML))
+
+    async with LoopbackServer(closing) as server:
+        config = SiteConfig({"fetch_allowed_internal_origins": server.origin}, environ={})
+        async with PageFetcher(config) as reader:
+            assert [(await reader.fetch(server.origin)).ok for _ in range(3)] == [True] * 3
+        assert server.connections == 2
+
+
+def connections_to(port: int) -> int:
+    found = psutil.Process().net_connections(kind="tcp")
+    return sum(1 for c in found if c.raddr and c.raddr.port == port and c.status != "TIME_WAIT")
+
+
+async def test_cancelled_and_late_fetches_leave_no_connection_behind() -> None:
+    """Whatever moment a fetch is ended at, its connection is closed."""
+
+    async def slow(path: str, _headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(100 if path == "/never" else 0)
+        writer.write(response(HTML))
+
+    async with LoopbackServer(slow) as server:
+        config = SiteConfig({"fetch_allowed_internal_origins": server.origin}, environ={})
+        async with PageFetcher(config) as reader:
+            for n in range(60):
+                task = asyncio.create_task(reader.fetch(server.origin))
+                await asyncio.sleep(n % 12 / 3000)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            await asyncio.gather(
+                *(reader.fetch(server.origin + "/never", timeout=0.1 + n / 200) for n in range(20))
+            )
+            assert connections_to(server.port) <= 1
+            assert (await reader.fetch(server.origin)).ok
+        assert connections_to(server.port) == 0
 
 
 @contextmanager

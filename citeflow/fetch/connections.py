@@ -1,0 +1,103 @@
+"""Connections to the hosts of pages, kept for the next page of the same site.
+
+One request has a connection to itself: whatever ends it early (a cap, a deadline, a cancelled
+task) closes that connection and touches no other. httpcore's own pool is not used because a
+request cancelled at the wrong moment leaves its connection in it for good.
+"""
+
+from __future__ import annotations
+
+import functools
+import ssl
+
+import httpcore
+import httpx
+
+from citeflow.fetch.limits import CONNECT_LIMITS
+from citeflow.fetch.network import GuardedBackend, Resolver
+
+__all__ = ["Connections", "Lease"]
+
+
+@functools.cache
+def _ssl_context() -> ssl.SSLContext:
+    # Loading the certificates takes tens of milliseconds: once per process, not per fetcher.
+    return httpx.create_ssl_context(trust_env=False)
+
+
+class Lease:
+    """A connection in use by one request. `reused`: it has served another one before."""
+
+    def __init__(self, origin: httpcore.Origin, backend: GuardedBackend) -> None:
+        self.origin = origin
+        self.reused = False
+        self._backend = backend
+        self._connection = httpcore.AsyncHTTPConnection(
+            origin,
+            ssl_context=_ssl_context(),
+            keepalive_expiry=CONNECT_LIMITS.keepalive_seconds,
+            http1=True,
+            http2=False,
+            retries=0,
+            network_backend=backend,
+        )
+
+    async def send(self, request: httpcore.Request) -> httpcore.Response:
+        """Send a request. Whatever this raises, the lease is to be ended by its holder."""
+        return await self._connection.handle_async_request(request)
+
+    def is_idle(self) -> bool:
+        """True when the last response was read to its end and the server lets the line stand."""
+        return self._connection.is_idle() and not self._connection.has_expired()
+
+    async def aclose(self) -> None:
+        """Close the connection, in whatever state it is."""
+        try:
+            await self._connection.aclose()
+        finally:
+            await self._backend.aclose()
+
+
+class Connections:
+    """The connections of one policy: all of them vetted, or none.
+
+    `vet`, `resolve` and `dial` are those of `GuardedBackend`.
+    """
+
+    def __init__(
+        self, *, vet: bool, resolve: Resolver, dial: httpcore.AsyncNetworkBackend | None
+    ) -> None:
+        self._backend = functools.partial(GuardedBackend, vet=vet, resolve=resolve, dial=dial)
+        self._idle: list[Lease] = []
+        self._closed = False
+
+    def fresh(self, origin: httpcore.Origin) -> Lease:
+        """A connection that will be made by its first request."""
+        return Lease(origin, self._backend())
+
+    async def take(self, origin: httpcore.Origin) -> Lease:
+        """An idle connection to `origin`, or a fresh one."""
+        expired = [lease for lease in self._idle if not lease.is_idle()]
+        self._idle = [lease for lease in self._idle if lease not in expired]
+        found = next((lease for lease in self._idle if lease.origin == origin), None)
+        if found is not None:
+            self._idle.remove(found)
+            found.reused = True
+        for lease in expired:
+            await lease.aclose()
+        return found or self.fresh(origin)
+
+    async def give_back(self, lease: Lease) -> None:
+        """End a lease: its connection is kept if it can serve another request, else closed."""
+        kept = len(self._idle) < CONNECT_LIMITS.keepalive_connections
+        if kept and not self._closed and lease.is_idle():
+            self._idle.append(lease)
+        else:
+            await lease.aclose()
+
+    async def aclose(self) -> None:
+        """Close what is idle; what is in use is closed when it is given back."""
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for lease in idle:
+            await lease.aclose()
