@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -25,6 +27,16 @@ from schemas import (
 
 __all__ = ["SearchAgent", "Searcher"]
 
+logger = logging.getLogger(__name__)
+
+# A second search that has less than this left would only end in a timeout.
+_WORTH_SEARCHING = 1.0
+
+# Engines count in whole seconds, and our own note of their Retry-After must have run out.
+_AFTER_RETRY_AFTER = 0.2
+
+_SHORTEST_SEARCH = 0.1
+
 
 class Searcher(Protocol):
     """What the agent needs of a search chain."""
@@ -38,6 +50,10 @@ class SearchAgent:
 
     References, internal links and the settings in force are put on the record, so that all that
     follows depends on events alone.
+
+    A request that every backend refused is parked: searched once more after the shortest wait that
+    was asked for, if that is within its deadline and `budget`, the seconds that a handler may take
+    for searching. Meanwhile it is not acknowledged, so a worker that is killed loses nothing.
     """
 
     stage = "search"
@@ -49,11 +65,15 @@ class SearchAgent:
         site_config: SiteConfig,
         clock: Callable[[], datetime],
         posts: FetchPool | None = None,
+        budget: float = 80.0,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._searcher = searcher
         self._site_config = site_config
         self._clock = clock
         self._posts = posts
+        self._budget = budget
+        self._sleep = sleep
 
     def request_id(self, event: Inbound[TopicRequested]) -> str:
         """The request's own id, or the one derived for it."""
@@ -62,17 +82,40 @@ class SearchAgent:
     async def handle(self, event: Inbound[TopicRequested], emit: Emit) -> None:
         """Search, and emit the hits or the reason why there are none."""
         request = resolve_request(event)
-        now = self._clock()
-        if request.deadline is not None and request.deadline <= now:
+        begun = self._clock()
+        ends = begun + timedelta(seconds=self._budget)
+        if request.deadline is not None:
+            ends = min(ends, request.deadline)
+        if ends <= begun:
             outcome = _unsearched(request, SearchStatus.TIMEOUT, "the deadline had passed")
         else:
-            limit = self._site_config.get_float("web_research_search_timeout_seconds")
-            if request.deadline is not None:
-                limit = min(limit, (request.deadline - now).total_seconds())
-            outcome = await self._searcher.search(
-                request.topic, k=request.max_results, timeout=limit
-            )
+            outcome = await self._search(request, ends)
+            wait = self._worth_parking(outcome, ends)
+            if wait is not None:
+                logger.info("request %s is parked for %.1f s", request.request_id, wait)
+                await self._sleep(wait)
+                outcome = await self._search(request, ends)
         await emit(self._record(request, outcome, await self._post_links(request.topic)))
+
+    async def _search(self, request: TopicRequested, ends: datetime) -> SearchOutcome:
+        left = (ends - self._clock()).total_seconds()
+        limit = self._site_config.get_float("web_research_search_deadline_seconds")
+        return await self._searcher.search(
+            request.topic, k=request.max_results, timeout=max(min(limit, left), _SHORTEST_SEARCH)
+        )
+
+    def _worth_parking(self, outcome: SearchOutcome, ends: datetime) -> float | None:
+        """Seconds to wait before the one other search, None when there is to be none."""
+        if not outcome.status.refused or outcome.inconclusive:
+            return None
+        if not self._site_config.get_bool("stream_park_blocked_requests"):
+            return None
+        wait = outcome.retry_after
+        if wait is None:
+            wait = self._site_config.get_float("stream_park_seconds")
+        wait += _AFTER_RETRY_AFTER
+        left = (ends - self._clock()).total_seconds()
+        return wait if wait + _WORTH_SEARCHING <= left else None
 
     async def give_up(self, event: Inbound[TopicRequested], error: Exception, emit: Emit) -> None:
         """Emit hits that say the search could not be made."""

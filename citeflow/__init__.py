@@ -35,11 +35,22 @@ if TYPE_CHECKING:
     from citeflow.research import assemble as assemble
     from citeflow.research import get_known_references as get_known_references
     from citeflow.research import research_topic as research_topic
+    from citeflow.search import SearchAttempt as SearchAttempt
     from citeflow.search import SearchChain as SearchChain
     from citeflow.search import SearchHit as SearchHit
     from citeflow.search import SearchOutcome as SearchOutcome
     from citeflow.search import SearchProvenance as SearchProvenance
     from citeflow.search import SearchStatus as SearchStatus
+    from citeflow.search import Source as Source
+    from citeflow.search import available_backends as available_backends
+    from citeflow.search import aweb_search as aweb_search
+    from citeflow.search import aweb_search_verbose as aweb_search_verbose
+    from citeflow.search import aweb_search_with_provenance as aweb_search_with_provenance
+    from citeflow.search import backend_names as backend_names
+    from citeflow.search import resolve_redirect as resolve_redirect
+    from citeflow.search import web_search as web_search
+    from citeflow.search import web_search_verbose as web_search_verbose
+    from citeflow.search import web_search_with_provenance as web_search_with_provenance
     from citeflow.settings import REGISTRY as REGISTRY
     from citeflow.settings import Setting as Setting
     from citeflow.settings import SiteConfig as SiteConfig
@@ -63,6 +74,7 @@ __all__ = [
     "ResearchService",
     "SSRFBlockedError",
     "ScoredSource",
+    "SearchAttempt",
     "SearchChain",
     "SearchHit",
     "SearchOutcome",
@@ -72,14 +84,24 @@ __all__ = [
     "SettingsError",
     "Severity",
     "SiteConfig",
+    "Source",
     "URLScrapeError",
     "WebResearcher",
     "assemble",
+    "available_backends",
+    "aweb_search",
+    "aweb_search_verbose",
+    "aweb_search_with_provenance",
+    "backend_names",
     "collect_findings",
     "emit_finding",
     "get_known_references",
     "research_topic",
+    "resolve_redirect",
     "set_finding_sink",
+    "web_search",
+    "web_search_verbose",
+    "web_search_with_provenance",
 ]
 
 _HOME = {
@@ -113,6 +135,17 @@ _HOME = {
     "SearchOutcome": "citeflow.search",
     "SearchProvenance": "citeflow.search",
     "SearchStatus": "citeflow.search",
+    "SearchAttempt": "citeflow.search",
+    "Source": "citeflow.search",
+    "available_backends": "citeflow.search",
+    "aweb_search": "citeflow.search",
+    "aweb_search_verbose": "citeflow.search",
+    "aweb_search_with_provenance": "citeflow.search",
+    "backend_names": "citeflow.search",
+    "resolve_redirect": "citeflow.search",
+    "web_search": "citeflow.search",
+    "web_search_verbose": "citeflow.search",
+    "web_search_with_provenance": "citeflow.search",
     "REGISTRY": "citeflow.settings",
     "Setting": "citeflow.settings",
     "SiteConfig": "citeflow.settings",

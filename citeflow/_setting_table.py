@@ -6,7 +6,7 @@ system citeflow reimplements, except where a row says otherwise.
 
 from __future__ import annotations
 
-__all__ = ["SETTING_TABLE"]
+__all__ = ["ENV_ALIASES", "SECRET_SETTINGS", "SETTING_TABLE"]
 
 _Row = tuple[str, str | bool | int | float, float | None, float | None, str]
 
@@ -136,11 +136,19 @@ _WEB: tuple[_Row, ...] = (
         "Seconds for one attempt at one search backend.",
     ),
     (
+        "web_research_search_deadline_seconds",
+        60.0,
+        0.1,
+        600.0,
+        "Seconds for one search in all: every backend, every retry, every broader form.",
+    ),
+    (
         "web_research_ddg_retry_attempts",
         3,
         1,
         10,
-        "Attempts at DuckDuckGo when it fails other than by a timeout.",
+        "Attempts at each DuckDuckGo backend when it fails in a way that may pass; a challenge, a "
+        "refusal and a timeout are not asked again.",
     ),
     (
         "web_research_ddg_retry_base_delay_ms",
@@ -150,18 +158,104 @@ _WEB: tuple[_Row, ...] = (
         "Base of the exponential back-off between those attempts, in milliseconds.",
     ),
     (
+        "web_research_retry_after_ceiling_seconds",
+        2.0,
+        0.0,
+        60.0,
+        "A Retry-After up to this is waited out within a search; for a longer one the backend is "
+        "left alone until then and the next one is asked.",
+    ),
+    (
+        "web_research_ddg_requests_per_minute",
+        30,
+        0,
+        100_000,
+        "Requests a minute to each of the two DuckDuckGo backends; 0: no limit.",
+    ),
+    (
+        "web_research_searxng_requests_per_minute",
+        0,
+        0,
+        100_000,
+        "Requests a minute to the SearXNG instance; 0: no limit.",
+    ),
+    (
+        "web_research_brave_requests_per_minute",
+        60,
+        0,
+        100_000,
+        "Requests a minute to Brave; 0: no limit.",
+    ),
+    (
+        "web_research_workers_per_address",
+        1,
+        1,
+        10_000,
+        "Worker processes behind one IP address; each takes its share of the requests a minute.",
+    ),
+    (
+        "web_research_circuit_failures",
+        5,
+        1,
+        1_000,
+        "Failures in a row after which a backend is left alone for a while.",
+    ),
+    (
+        "web_research_circuit_open_seconds",
+        60.0,
+        1.0,
+        3_600.0,
+        "Seconds for which it is left alone, if no Retry-After says; then one search tries it.",
+    ),
+    (
         "web_research_searxng_url",
         "",
         None,
         None,
-        "Base URL of a SearXNG instance with the JSON format enabled; blank: none.",
+        "Base URL of a SearXNG instance with the JSON format enabled; blank: none. "
+        "CITEFLOW_SEARXNG_URL sets it too.",
+    ),
+    (
+        "brave_api_key",
+        "",
+        None,
+        None,
+        "Key of the Brave Search API; blank: Brave is not asked. Never printed.",
     ),
     (
         "web_research_backends",
-        "duckduckgo,searxng",
+        "duckduckgo,ddg_lite,searxng,brave",
         None,
         None,
         "Comma-separated search backends in the order they are asked.",
+    ),
+    (
+        "research_no_cache",
+        "",
+        None,
+        None,
+        "Anything but blank, 0 or false turns the cache of searches off.",
+    ),
+    (
+        "research_cache_dir",
+        "",
+        None,
+        None,
+        "Directory of the cache; blank: citeflow in the user's cache directory.",
+    ),
+    (
+        "research_cache_ttl_seconds",
+        21_600.0,
+        0.0,
+        31_536_000.0,
+        "Seconds for which a stored search is used instead of a new one.",
+    ),
+    (
+        "research_cache_max_bytes",
+        100_000_000,
+        0,
+        1_000_000_000_000,
+        "Size of the cache in bytes; the oldest entries make room.",
     ),
     ("web_research_max_content_chars", 2000, 100, 8000, "Characters of main text kept per page."),
     (
@@ -219,6 +313,27 @@ _STREAM: tuple[_Row, ...] = (
     ),
     ("stream_max_searches_in_flight", 16, 1, 1_000, "Searches one worker runs at once."),
     ("stream_max_fetches_in_flight", 64, 1, 1_000, "Pages one worker reads at once."),
+    (
+        "stream_park_blocked_requests",
+        True,
+        None,
+        None,
+        "When every backend refused, keep the request and search once more after the shortest wait "
+        "asked for, if its deadline allows.",
+    ),
+    (
+        "stream_park_seconds",
+        15.0,
+        0.0,
+        60.0,
+        "The wait of a request kept so when no backend named one.",
+    ),
 )
 
 SETTING_TABLE: tuple[_Row, ...] = (*_CONTEXT, *_QUALITY, *_WEB, *_STREAM)
+
+ENV_ALIASES = {"web_research_searxng_url": "CITEFLOW_SEARXNG_URL"}
+"""Second environment variables of settings, read when the first is blank."""
+
+SECRET_SETTINGS = frozenset({"brave_api_key"})
+"""Settings whose value is never printed."""

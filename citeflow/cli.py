@@ -1,7 +1,8 @@
-"""The command line: `citeflow context TOPIC` and `citeflow settings`.
+"""The command line: `citeflow context TOPIC`, `citeflow search QUERY` and `citeflow settings`.
 
 The corpus or JSON goes to standard output, notes go to standard error. Exit status: 0 when
-there is a result, 1 when there is nothing to cite, 2 for wrong usage.
+there is a result, 1 when there is nothing to cite, 2 for wrong usage. A search that was answered
+ends with 0, also when nothing matched, and with 3 when it was blocked or failed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import json
 import logging
+import math
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -18,6 +21,7 @@ import orjson
 
 from citeflow.findings import Finding, collect_findings
 from citeflow.research import ResearchReport, ResearchService
+from citeflow.search import SearchOutcome, web_search_outcome
 from citeflow.settings import REGISTRY, SiteConfig
 
 if TYPE_CHECKING:
@@ -35,10 +39,20 @@ _CONTEXT_EXAMPLE = """\
 example:
   citeflow context "FastAPI streaming" --json | jq '.sources[].url'
 """
+_SEARCH_EXAMPLE = """\
+example:
+  citeflow search "FastAPI streaming" -k 10 | jq -r '.[].url'
+
+exit status: 0 answered (an empty list means that nothing matched), 3 blocked or failed
+"""
 _SETTINGS_EXAMPLE = """\
 example:
   CITEFLOW_RESEARCH_SEARCH_RANK_WEIGHT=0 citeflow settings rank
 """
+
+
+_NOT_ANSWERED = 3
+_MASKED = "(set)"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -68,6 +82,25 @@ def build_parser() -> argparse.ArgumentParser:
     context.add_argument(
         "--json", action="store_true", help="print the whole report, with what was dropped and why"
     )
+    search = commands.add_parser(
+        "search",
+        help="print what a web search finds",
+        description="Search the web for QUERY; JSON to stdout, how it went to stderr.",
+        epilog=_SEARCH_EXAMPLE,
+        formatter_class=raw,
+    )
+    search.add_argument("query", metavar="QUERY", help="what to search for")
+    search.add_argument(
+        "-k", type=_count, default=5, metavar="N", help="results at most (default: 5)"
+    )
+    search.add_argument(
+        "--timeout-s", type=_seconds, default=8.0, metavar="S", help="seconds in all (default: 8)"
+    )
+    search.add_argument(
+        "--json-outcome",
+        action="store_true",
+        help="print an object with status, note and provenance too",
+    )
     settings = commands.add_parser(
         "settings",
         help="list the settings",
@@ -89,16 +122,19 @@ def _count(text: str) -> int:
     return number
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise ValueError("a time is a positive number of seconds")
+    return seconds
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     args = build_parser().parse_args(argv)
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(levelname)s %(message)s")
     try:
-        status = (
-            _settings(SiteConfig(), args.filter, as_json=args.json)
-            if args.command == "settings"
-            else _context(args)
-        )
+        status = _RUN[args.command](args)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has what it wanted (`citeflow settings | head`). What is still
@@ -122,6 +158,37 @@ def _context(args: argparse.Namespace) -> int:
     return 0 if report.corpus else 1
 
 
+def _search(args: argparse.Namespace) -> int:
+    with collect_findings():  # the provenance says the same
+        outcome = web_search_outcome(args.query, args.k, args.timeout_s)
+    found = dataclasses.asdict(outcome)
+    # ASCII: what strangers wrote must not reach a terminal as control or direction characters.
+    print(json.dumps(found if args.json_outcome else found["hits"], indent=2))  # noqa: T201
+    for line in _search_notes(outcome):
+        print(line, file=sys.stderr)  # noqa: T201 - notes to the person at the terminal
+    return 0 if outcome.status.answered else _NOT_ANSWERED
+
+
+def _search_notes(outcome: SearchOutcome) -> list[str]:
+    provenance = outcome.provenance
+    lines = [f"note: {_ascii(outcome.note)}"] if outcome.note else []
+    facts = {
+        "backend": provenance.backend or "none",
+        "cached": str(provenance.cached).lower(),
+        "query_used": ascii(provenance.query_used),
+        "tried": ",".join(provenance.backends_tried) or "none",
+        "challenged": str(provenance.challenged).lower(),
+        "status": outcome.status.value,
+    }
+    if outcome.retry_after is not None:
+        facts["retry_after"] = f"{outcome.retry_after:g}"
+    return [*lines, "provenance: " + " ".join(f"{name}={value}" for name, value in facts.items())]
+
+
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "backslashreplace").decode()
+
+
 def _notes(report: ResearchReport, findings: Sequence[Finding]) -> list[str]:
     notes = [
         f"citeflow: {finding.severity.value}: {finding.title}: {finding.body}"
@@ -138,7 +205,8 @@ def _notes(report: ResearchReport, findings: Sequence[Finding]) -> list[str]:
     return [*notes, summary if report.corpus else "citeflow: nothing to cite"]
 
 
-def _settings(config: SiteConfig, text: str, *, as_json: bool) -> int:
+def _settings(args: argparse.Namespace) -> int:
+    config, text = SiteConfig(), args.filter
     rows = []
     for key, setting in sorted(REGISTRY.items()):
         if text.lower() not in key:
@@ -149,13 +217,13 @@ def _settings(config: SiteConfig, text: str, *, as_json: bool) -> int:
                 "key": key,
                 "type": setting.type_name,
                 "default": setting.default,
-                "value": config.value(key),
+                "value": _MASKED if setting.secret and found else config.value(key),
                 "source": found[1] if found else "default",
                 "environment": setting.env_name,
                 "doc": setting.doc,
             }
         )
-    if as_json:
+    if args.json:
         _print_json(rows)
     else:
         for row in rows:
@@ -170,3 +238,6 @@ def _settings(config: SiteConfig, text: str, *, as_json: bool) -> int:
 
 def _print_json(value: object) -> None:
     sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+_RUN = {"context": _context, "search": _search, "settings": _settings}

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from citeflow._setting_table import SETTING_TABLE
+from citeflow._setting_table import ENV_ALIASES, SECRET_SETTINGS, SETTING_TABLE
 from citeflow.errors import SettingsError
 
 __all__ = ["ENV_PREFIX", "REGISTRY", "Setting", "SiteConfig", "Value", "parse_value"]
@@ -50,6 +50,11 @@ class Setting:
     def env_name(self) -> str:
         """The environment variable that sets it."""
         return ENV_PREFIX + self.key.upper()
+
+    @property
+    def secret(self) -> bool:
+        """True when the value must not be printed."""
+        return self.key in SECRET_SETTINGS
 
 
 REGISTRY: Mapping[str, Setting] = {
@@ -129,9 +134,10 @@ class SiteConfig:
         stored = self._values.get(key, "")
         if stored.strip():
             return stored, "stored"
-        from_env = self._environ.get(ENV_PREFIX + key.upper(), "")
-        if from_env.strip():
-            return from_env, "environment"
+        for name in (ENV_PREFIX + key.upper(), ENV_ALIASES.get(key, "")):
+            from_env = self._environ.get(name, "") if name else ""
+            if from_env.strip():
+                return from_env, "environment"
         return None
 
     def value(self, key: str) -> Value:

@@ -35,9 +35,12 @@ logger = logging.getLogger(__name__)
 
 APP_NAMES = ("ingest", "join", "alert")
 
-# One try of one event, in seconds. A search asks up to two backends, one with retries, and each
-# try has its own limit; pages of one request wait for slots and end with the request's deadline.
+# One try of one event, in seconds. A search has a deadline of its own, and is made a second time
+# after a wait when every backend refused: both and the wait end with the budget, ten seconds before
+# the try does, which is the time for looking up own posts. Pages of one request wait for slots and
+# end with the request's deadline.
 SEARCH_DEADLINE = 90.0
+SEARCH_BUDGET = 80.0
 FETCH_DEADLINE = 90.0
 SCORE_DEADLINE = 60.0
 ALERT_DEADLINE = 15.0
@@ -165,6 +168,7 @@ def _ingest(config: StreamConfig, site_config: SiteConfig) -> _App:
         site_config=site_config,
         clock=utc_now,
         posts=app.resources.posts,
+        budget=SEARCH_BUDGET,
     )
     fetch = FetchAgent(
         fetcher=app.resources.fetcher,

@@ -46,6 +46,8 @@ async def development_line(
                     "web_research_backends": "searxng",
                     "web_research_searxng_url": web.origin,
                     "fetch_allowed_internal_origins": web.origin,
+                    # Its port differs each time: what is stored is never used again.
+                    "research_no_cache": "1",
                 }
             )
         say("worker starting")

@@ -1,4 +1,4 @@
-"""What every test runs under: no internet, and no settings from the developer's environment."""
+"""What every test runs under: no internet, no cache, no settings from the developer's machine."""
 
 from __future__ import annotations
 
@@ -23,3 +23,5 @@ def pytest_configure(config: pytest.Config) -> None:
         setting = name.startswith("CITEFLOW_") and not name.startswith("CITEFLOW_TEST_")
         if setting or name.lower() in _PROXY_VARIABLES:
             del os.environ[name]
+    # Whoever tests the cache turns it on, in a directory of the test's own.
+    os.environ["CITEFLOW_RESEARCH_NO_CACHE"] = "1"

@@ -10,7 +10,16 @@ from typing import Protocol, runtime_checkable
 
 from citeflow.search.outcome import SearchHit, SearchStatus
 
-__all__ = ["BackendAnswer", "SearchBackend", "parse_retry_after", "status_for_http"]
+__all__ = [
+    "CHALLENGE_STATUS",
+    "BackendAnswer",
+    "SearchBackend",
+    "parse_retry_after",
+    "status_for_http",
+]
+
+CHALLENGE_STATUS = 202
+"""The HTTP status with which DuckDuckGo sends a challenge instead of results."""
 
 # Longer waits are of no use to a request that lives for minutes, and a hostile engine must not be
 # able to park one for ever.
@@ -24,6 +33,7 @@ class BackendAnswer:
     `hits` are in the engine's own order. `detail` is a clause for people ("HTTP 403"), without
     addresses or secrets; `retry_after` the seconds the engine asked to wait, None when it did not
     say. `retryable` says whether the same question may get another answer a moment later.
+    `unresponsive` are engines behind a metasearch that did not answer it, with its reasons.
     """
 
     status: SearchStatus
@@ -31,6 +41,7 @@ class BackendAnswer:
     detail: str = ""
     retry_after: float | None = None
     retryable: bool = True
+    unresponsive: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -38,11 +49,20 @@ class SearchBackend(Protocol):
     """A search engine behind one method.
 
     `name` is how the setting `web_research_backends` calls it, `needs` a clause that says what is
-    missing when it is not available.
+    missing when it is not available. `endpoint` names the server asked, so that all searches of
+    a process share what is known of it. `retried` says that it may be asked again after a failure
+    that may pass, `per_minute_setting` which setting limits the requests a minute.
     """
 
     name: str
     needs: str
+    retried: bool
+    per_minute_setting: str
+
+    @property
+    def endpoint(self) -> str:
+        """The server asked, as the key of its shared state; never shown to anybody."""
+        ...
 
     def available(self) -> bool:
         """True when it can be asked: installed and configured. Sends nothing."""
@@ -68,7 +88,7 @@ def status_for_http(status_code: int) -> SearchStatus:
     engine's own failure; anything else (1xx to 3xx) is no answer that can be read.
     """
     match status_code:
-        case 202:
+        case _ if status_code == CHALLENGE_STATUS:
             return SearchStatus.CHALLENGED
         case 418 | 429:
             return SearchStatus.RATE_LIMITED

@@ -11,15 +11,14 @@ import asyncio
 import functools
 import importlib.util
 import logging
-import random
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 
 from citeflow.search.backend import BackendAnswer
 from citeflow.search.duckduckgo_job import JobAnswer, JobRequest
 from citeflow.search.outcome import SearchStatus
-from citeflow.search.retry import RetryPolicy, Sleep, Uniform, ask_with_retries
 from citeflow.workers import WorkerError, WorkerPool, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -42,10 +41,6 @@ _POOL_SIZE = 4
 # saves the start of a new one; the parent's deadline is for the hang that the worker cannot see.
 _CLIENT_SHARE_OF_TIMEOUT = 0.95
 
-# All of a job that its deadline does not cover: finding a free worker while others are being
-# killed and replaced. Longer, and a search would exceed its timeout for want of a worker.
-_QUEUE_GRACE_SECONDS = 0.25
-
 _decode_answer = msgspec.json.Decoder(JobAnswer).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -57,14 +52,16 @@ def _shared_pool() -> WorkerPool:
 
 
 class DuckDuckGoBackend:
-    """`html.duckduckgo.com` in the engine's own order, asked again with back-off on failure.
+    """`html.duckduckgo.com` in the engine's own order.
 
-    `engine_url`, `pool`, `sleep` and `uniform` stand in for the real engine, its workers, time
-    and chance.
+    `engine_url` and `pool` stand in for the real engine and its workers.
     """
 
     name = "duckduckgo"
     needs = "the ddgs package"
+    retried = True
+    per_minute_setting = "web_research_ddg_requests_per_minute"
+    _page: ClassVar[Literal["html", "lite"]] = "html"
 
     def __init__(
         self,
@@ -72,14 +69,15 @@ class DuckDuckGoBackend:
         *,
         engine_url: str = ENGINE_URL,
         pool: WorkerPool | None = None,
-        sleep: Sleep = asyncio.sleep,
-        uniform: Uniform = random.uniform,
     ) -> None:
         self._site_config = site_config
         self._engine_url = engine_url
         self._pool = pool
-        self._sleep = sleep
-        self._uniform = uniform
+
+    @property
+    def endpoint(self) -> str:
+        """See `SearchBackend.endpoint`."""
+        return self._engine_url
 
     def available(self) -> bool:
         """True when the ddgs package is installed."""
@@ -87,30 +85,22 @@ class DuckDuckGoBackend:
 
     async def search(self, query: str, k: int, timeout: float) -> BackendAnswer:
         """See `SearchBackend.search`."""
-        policy = RetryPolicy(
-            attempts=self._site_config.get_int("web_research_ddg_retry_attempts"),
-            base_delay=self._site_config.get_float("web_research_ddg_retry_base_delay_ms") / 1000,
-        )
-        return await ask_with_retries(
-            lambda: self._ask(query, k, timeout), policy, sleep=self._sleep, uniform=self._uniform
-        )
-
-    async def aclose(self) -> None:
-        """Nothing to release: the workers are shared by the whole process."""
-
-    async def _ask(self, query: str, k: int, timeout: float) -> BackendAnswer:
         request = JobRequest(
             query=query,
             k=k,
             url=self._engine_url,
-            timeout=timeout * _CLIENT_SHARE_OF_TIMEOUT,
+            expires=time.monotonic() + timeout * _CLIENT_SHARE_OF_TIMEOUT,
+            page=self._page,
         )
         pool = self._pool or _shared_pool()
         try:
-            async with asyncio.timeout(timeout + _QUEUE_GRACE_SECONDS):
-                answer = _decode_answer(await pool.run(_encode(request), timeout=timeout))
+            # The pool kills a worker that is still busy then; this ends the wait for a free one.
+            async with asyncio.timeout(timeout):
+                answer = _decode_answer(
+                    await pool.run(_encode(request), timeout=timeout, wait_included=True)
+                )
         except (WorkerTimeout, TimeoutError):
-            return BackendAnswer(SearchStatus.TIMEOUT, detail=f"no answer within {timeout:g} s")
+            return BackendAnswer(SearchStatus.TIMEOUT, detail=f"no answer within {timeout:.3g} s")
         except (WorkerError, msgspec.MsgspecError) as exc:
             # A crash of the native client, a module that is gone, markup that breaks the parser.
             logger.warning("the DuckDuckGo worker failed: %s", exc)
@@ -122,3 +112,6 @@ class DuckDuckGoBackend:
             answer.retry_after,
             retryable=answer.retryable,
         )
+
+    async def aclose(self) -> None:
+        """Nothing to release: the workers are shared by the whole process."""

@@ -1,4 +1,4 @@
-"""The half of the DuckDuckGo backend that runs in a worker process: one request, one page read.
+"""The half of the DuckDuckGo backends that runs in a worker process: one request, one page read.
 
 ddgs is imported when a job runs, so that the parent process never loads its native client.
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
 from citeflow.search.backend import parse_retry_after, status_for_http
+from citeflow.search.links import is_duckduckgo_host
 from citeflow.search.outcome import SearchHit, SearchStatus
 
 if TYPE_CHECKING:
@@ -23,14 +26,25 @@ __all__ = ["JobAnswer", "JobRequest", "run"]
 _MAX_BODY_BYTES = 4_000_000
 _CHUNK_BYTES = 65_536
 
+# The engine moves a request between its own hosts at most once; more is a loop.
+_MAX_REDIRECTS = 2
+
+# Shorter than this there is no exchange to be had.
+_MIN_SECONDS = 0.01
+
 
 class JobRequest(msgspec.Struct):
-    """What the parent asks: `timeout` in seconds for the HTTP exchange, `url` of the engine."""
+    """What the parent asks: `url` of the engine, and which of its pages that is.
+
+    `expires` is the time on the system's monotonic clock, which processes share, by which the
+    exchange must be over: waiting for this worker is part of it.
+    """
 
     query: str
     k: int
     url: str
-    timeout: float
+    expires: float
+    page: Literal["html", "lite"] = "html"
 
 
 class JobAnswer(msgspec.Struct):
@@ -53,25 +67,22 @@ def _search(request: JobRequest) -> JobAnswer:
     try:
         import primp
 
+        from citeflow.search.ddg_lite_page import read_lite_page
         from citeflow.search.duckduckgo_page import read_page
     except ImportError:
         return JobAnswer(
             SearchStatus.UNAVAILABLE, detail="the ddgs package is not installed", retryable=False
         )
     _forget_ambient_proxies()
-    engine = _engine_class()(timeout=None)  # the request has its own
-    form = engine.build_payload(
-        query=request.query, region="us-en", safesearch="moderate", timelimit=None
-    )
+    engine = _engine_class()(timeout=None)  # each request has its own
     try:
-        # The engine's own client, one level below its request(), which drops status and headers.
-        response = engine.http_client.client.request(
-            engine.search_method, request.url, data=form, timeout=request.timeout, stream=True
-        )
+        response = _exchange(engine, request)
+        if response is None:
+            return JobAnswer(SearchStatus.UNAVAILABLE, detail="it redirects to another site")
         status_code, headers = response.status_code, response.headers
         body = _read_capped(response)
-    except primp.TimeoutError:
-        return JobAnswer(SearchStatus.TIMEOUT, detail=f"no answer within {request.timeout:.3g} s")
+    except (primp.TimeoutError, TimeoutError):
+        return JobAnswer(SearchStatus.TIMEOUT, detail="no answer in time")
     except (primp.ConnectError, primp.DNSError):
         return JobAnswer(SearchStatus.UNREACHABLE, detail="no connection")
     except primp.PrimpError as exc:
@@ -81,11 +92,52 @@ def _search(request: JobRequest) -> JobAnswer:
     if status_code == 200:
         if body is None:
             return JobAnswer(SearchStatus.UNAVAILABLE, detail="its page is larger than the cap")
+        if request.page == "lite":
+            return read_lite_page(body, request.k)
         return read_page(engine, body, request.k)
     return JobAnswer(
         status_for_http(status_code),
         detail=f"HTTP {status_code}",
         retry_after=parse_retry_after(headers.get("retry-after")),
+    )
+
+
+def _exchange(engine: Duckduckgo, request: JobRequest) -> Any:
+    """The response to the query's form, None when it leads away from the engine's own hosts."""
+    # The engine's own client, one level below its request(), which drops status and headers.
+    client = engine.http_client.client
+    form: dict[str, Any] | None = {"q": request.query, "kl": "us-en"}
+    if request.page == "html":
+        form = engine.build_payload(
+            query=request.query, region="us-en", safesearch="moderate", timelimit=None
+        )
+    method, url = "POST", request.url
+    for _ in range(_MAX_REDIRECTS + 1):
+        left = request.expires - time.monotonic()
+        if left < _MIN_SECONDS:
+            raise TimeoutError
+        response = client.request(
+            method, url, data=form, timeout=left, stream=True, follow_redirects=False
+        )
+        location = response.headers.get("location")
+        if not (300 <= response.status_code < 400 and location):
+            break
+        target = urljoin(url, location)
+        if not _same_engine(request.url, target):
+            return None
+        url = target
+        if response.status_code < 307:
+            # What browsers do: 301 to 303 after a form are fetched without it.
+            method, form = "GET", None
+    return response
+
+
+def _same_engine(url: str, target: str) -> bool:
+    ours, theirs = urlsplit(url), urlsplit(target)
+    if (ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc):
+        return True
+    return theirs.scheme == "https" and all(
+        is_duckduckgo_host(parts.hostname or "") for parts in (ours, theirs)
     )
 
 

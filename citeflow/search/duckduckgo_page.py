@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from lxml.etree import LxmlError
 
 from citeflow.search.duckduckgo_job import JobAnswer
-from citeflow.search.links import is_duckduckgo_ad, is_web_url, resolve_redirect
+from citeflow.search.links import is_duckduckgo_ad, is_result_url, resolve_redirect
 from citeflow.search.outcome import SearchStatus
 from citeflow.search.text import make_hit
 
 if TYPE_CHECKING:
     from ddgs.engines.duckduckgo import Duckduckgo
 
-__all__ = ["read_page"]
+__all__ = ["CHALLENGE_XPATH", "NOTHING_FOUND_XPATH", "answer_of", "read_page"]
 
 # Structure, not words: the page repeats the query, which may contain any words.
-_NOTHING_FOUND_XPATH = (
+NOTHING_FOUND_XPATH = (
     "//*[contains(concat(' ', normalize-space(@class), ' '), ' no-results ')"
     " or contains(concat(' ', normalize-space(@class), ' '), ' result--no-result ')]"
 )
-_CHALLENGE_XPATH = (
+CHALLENGE_XPATH = (
     "//*[contains(@class, 'anomaly-modal') or @id = 'challenge-form'"
     " or contains(@action, 'anomaly.js') or contains(@src, 'anomaly.js')]"
 )
@@ -40,15 +41,22 @@ def read_page(engine: Duckduckgo, body: bytes, k: int) -> JobAnswer:
     try:
         tree = engine.extract_tree(engine.pre_process_html(body.decode("utf-8", "replace")))
         results = [_read_item(engine, item) for item in tree.xpath(engine.items_xpath)]
-        nothing_found = bool(tree.xpath(_NOTHING_FOUND_XPATH))
-        challenged = bool(tree.xpath(_CHALLENGE_XPATH))
+        nothing_found = bool(tree.xpath(NOTHING_FOUND_XPATH))
+        challenged = bool(tree.xpath(CHALLENGE_XPATH))
     except (LxmlError, ValueError, RecursionError):
         return JobAnswer(SearchStatus.UNAVAILABLE, detail="its page could not be parsed")
+    return answer_of(results, k, nothing_found=nothing_found, challenged=challenged)
+
+
+def answer_of(
+    results: list[tuple[str, str, str]], k: int, *, nothing_found: bool, challenged: bool
+) -> JobAnswer:
+    """What title, resolved link and snippet of each result, and the page's signs, come to."""
     organic = [result for result in results if not is_duckduckgo_ad(result[1])]
-    made = [make_hit(*result) for result in organic if is_web_url(result[1])]
-    hits = [hit for hit in made if hit is not None]
+    made = (make_hit(*result) for result in organic if is_result_url(result[1]))
+    hits = list(itertools.islice((hit for hit in made if hit is not None), k))
     if hits:
-        return JobAnswer(SearchStatus.OK, hits[:k])
+        return JobAnswer(SearchStatus.OK, hits)
     if challenged:
         return JobAnswer(SearchStatus.CHALLENGED, detail="a page that asks for proof of a human")
     if nothing_found or (results and not organic):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-__all__ = ["SearchHit", "SearchOutcome", "SearchProvenance", "SearchStatus"]
+__all__ = ["SearchAttempt", "SearchHit", "SearchOutcome", "SearchProvenance", "SearchStatus"]
 
 
 class SearchStatus(enum.StrEnum):
@@ -49,10 +49,31 @@ class SearchHit:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchAttempt:
+    """What came of asking one backend one form of the query.
+
+    `detail` is a clause for people, without addresses or secrets. `retry_after` is in seconds,
+    None when the backend did not say. `requests` is how many were sent, 0 when it was not asked:
+    its circuit is open (`circuit_open`) or the rate limit left no turn. `unresponsive_engines` are
+    those that a SearXNG instance itself could not ask, with its reasons.
+    """
+
+    backend: str
+    query: str
+    status: SearchStatus
+    detail: str = ""
+    retry_after: float | None = None
+    requests: int = 1
+    circuit_open: bool = False
+    unresponsive_engines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SearchProvenance:
     """Which backend answered which query, and who else was asked.
 
-    `backends_tried` holds every call in order, with repeats.
+    `backends_tried` holds every call in order, with repeats; `attempts` how each of them ended,
+    those that were left out included. Two provenances are equal when their other fields are.
     """
 
     backend: str | None = None
@@ -60,6 +81,7 @@ class SearchProvenance:
     query_used: str = ""
     backends_tried: tuple[str, ...] = ()
     challenged: bool = False
+    attempts: tuple[SearchAttempt, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +97,10 @@ class SearchOutcome:
     note: str | None = None
     provenance: SearchProvenance = field(default_factory=SearchProvenance)
     retry_after: float | None = None
+
+    @property
+    def inconclusive(self) -> bool:
+        """True when some backend found nothing and another one failed: neither yes nor no."""
+        return not self.status.answered and any(
+            attempt.status is SearchStatus.EMPTY for attempt in self.provenance.attempts
+        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,10 +11,12 @@ from citeflow.search.outcome import SearchStatus
 if TYPE_CHECKING:
     from citeflow.search.backend import BackendAnswer
 
-__all__ = ["RetryPolicy", "Sleep", "Uniform", "ask_with_retries"]
+__all__ = ["RetryPolicy", "Sleep", "Uniform", "worth_repeating"]
 
 Sleep = Callable[[float], Awaitable[object]]
 Uniform = Callable[[float, float], float]
+
+_FINAL = frozenset({SearchStatus.TIMEOUT, SearchStatus.CHALLENGED, SearchStatus.BLOCKED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +35,14 @@ class RetryPolicy:
         return self.base_delay * float(2**failed) + uniform(0.0, self.base_delay)
 
 
-async def ask_with_retries(
-    ask: Callable[[], Awaitable[BackendAnswer]],
-    policy: RetryPolicy,
-    *,
-    sleep: Sleep = asyncio.sleep,
-    uniform: Uniform = random.uniform,
-) -> BackendAnswer:
-    """The first answer that ends the matter, or the last one.
+def worth_repeating(answer: BackendAnswer, *, retry_after_ceiling: float) -> bool:
+    """Whether the same backend may have another answer a moment later.
 
-    Hits and an honest nothing end it. So does a timeout, because the time for this backend is
-    spent, and an answer with `Retry-After`, because asking again before that is asked for is
-    useless and rude.
+    Hits and an honest nothing end the matter. So does a timeout, because the time for this
+    backend is spent; a challenge and a refusal, because asking again at once confirms what the
+    engine suspects while another backend may answer; and a `Retry-After` beyond the ceiling, in
+    seconds, because asking before that is useless and rude.
     """
-    attempts = max(1, policy.attempts)
-    for attempt in range(attempts):
-        answer = await ask()
-        if attempt == attempts - 1 or not _worth_repeating(answer):
-            break
-        await sleep(policy.delay(attempt, uniform))
-    return answer
-
-
-def _worth_repeating(answer: BackendAnswer) -> bool:
-    if answer.status.answered or answer.status is SearchStatus.TIMEOUT:
+    if answer.status.answered or answer.status in _FINAL or not answer.retryable:
         return False
-    return answer.retryable and answer.retry_after is None
+    return answer.retry_after is None or answer.retry_after <= retry_after_ceiling

@@ -1,34 +1,30 @@
-"""A SearXNG instance of the operator's own, through its JSON API.
-
-The instance is configured, not found on a page, so the address guard of page fetches does not
-apply to it: it may well be on localhost. For the same reason nothing but its own answer is
-followed: no redirects, no ambient proxies.
-"""
+"""A SearXNG instance of the operator's own, through its JSON API."""
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx
 import orjson
 
 from citeflow.search.backend import BackendAnswer, parse_retry_after, status_for_http
+from citeflow.search.json_api import JsonApi, JsonReply, unusable
 from citeflow.search.links import is_web_url
 from citeflow.search.outcome import SearchHit, SearchStatus
-from citeflow.search.text import make_hit
+from citeflow.search.text import make_hit, printable
 
 if TYPE_CHECKING:
     from citeflow.settings import SiteConfig
 
-__all__ = ["SearxngBackend"]
+__all__ = ["SEARXNG_URL_ENV", "SearxngBackend"]
 
-# An answer of 50 results is about 60 kB. The cap bounds memory against a proxy gone wrong.
-_MAX_BODY_BYTES = 4_000_000
+SEARXNG_URL_ENV = "CITEFLOW_SEARXNG_URL"
+"""The environment variable that names an instance, short for the setting's own."""
 
-# Enough of a refusal to recognise it by.
-_MAX_ERROR_BYTES = 20_000
+# An instance asks a few dozen engines. Only so many reasons are kept, each so long.
+_MAX_ENGINES = 20
+_MAX_REASON_CHARS = 100
 
 # What SearXNG sends when `json` is not among its `search.formats`: the stock 403 page of the
 # framework it is built on. A proxy or firewall in front of it has words of its own.
@@ -54,9 +50,17 @@ class SearxngBackend:
     name = "searxng"
     needs = "the setting web_research_searxng_url"
 
+    retried = False
+    per_minute_setting = "web_research_searxng_requests_per_minute"
+
     def __init__(self, site_config: SiteConfig) -> None:
         self._site_config = site_config
-        self._client: httpx.AsyncClient | None = None
+        self._api = JsonApi("web_research_searxng_url")
+
+    @property
+    def endpoint(self) -> str:
+        """See `SearchBackend.endpoint`."""
+        return self._base_url()
 
     def available(self) -> bool:
         """True when an instance is configured."""
@@ -66,47 +70,20 @@ class SearxngBackend:
         """See `SearchBackend.search`."""
         endpoint = _endpoint(self._base_url())
         if endpoint is None:
-            return _unavailable("web_research_searxng_url is not an http or https URL")
-        try:
-            async with asyncio.timeout(timeout):
-                return await self._ask(endpoint, query, k, timeout)
-        except (TimeoutError, httpx.TimeoutException):
-            return BackendAnswer(SearchStatus.TIMEOUT, detail=f"no answer within {timeout:g} s")
-        except httpx.ConnectError:
-            return BackendAnswer(SearchStatus.UNREACHABLE, detail="no connection")
-        except httpx.TransportError as exc:
-            return BackendAnswer(
-                SearchStatus.UNREACHABLE, detail=f"the exchange broke off ({type(exc).__name__})"
-            )
-        except (httpx.InvalidURL, UnicodeError):
-            return _unavailable("web_research_searxng_url cannot be asked for")
+            return unusable("web_research_searxng_url is not an http or https URL")
+        reply = await self._api.get(
+            endpoint, params={"q": query, "format": "json"}, headers={}, timeout=timeout
+        )
+        if isinstance(reply, BackendAnswer):
+            return reply
+        return _read_answer(reply.body, k) if reply.status_code == 200 else _refusal(reply)
 
     async def aclose(self) -> None:
         """Close the connections to the instance."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        await self._api.aclose()
 
     def _base_url(self) -> str:
         return self._site_config.get_str("web_research_searxng_url").strip()
-
-    async def _ask(self, endpoint: str, query: str, k: int, timeout: float) -> BackendAnswer:
-        if self._client is None:
-            self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False)
-        # Unencoded, so that the cap on what is received is a cap on what is kept.
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        params = {"q": query, "format": "json"}
-        async with self._client.stream(
-            "GET", endpoint, params=params, headers=headers, timeout=timeout
-        ) as response:
-            if response.status_code != 200:
-                return _refusal(response, await _read(response, _MAX_ERROR_BYTES))
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
-                return _unavailable("its answer is compressed against our request")
-            body = await _read(response, _MAX_BODY_BYTES + 1)
-            if len(body) > _MAX_BODY_BYTES:
-                return _unavailable("its answer is larger than the cap")
-        return _read_answer(body, k)
 
 
 def _endpoint(base_url: str) -> str | None:
@@ -117,28 +94,18 @@ def _endpoint(base_url: str) -> str | None:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-async def _read(response: httpx.Response, limit: int) -> bytes:
-    """The first `limit` bytes of the body as sent, or all of it."""
-    body = bytearray()
-    async for chunk in response.aiter_raw():
-        body += chunk
-        if len(body) >= limit:
-            break
-    return bytes(body[:limit])
-
-
-def _refusal(response: httpx.Response, body: bytes) -> BackendAnswer:
-    code = response.status_code
+def _refusal(reply: JsonReply) -> BackendAnswer:
+    code = reply.status_code
     if code == 403:
-        if _JSON_DISABLED_MARK in body:
-            return _unavailable("its JSON format is disabled: add `json` to its search.formats")
+        if _JSON_DISABLED_MARK in reply.body:
+            return unusable("its JSON format is disabled: add `json` to its search.formats")
         return BackendAnswer(SearchStatus.BLOCKED, detail=f"HTTP 403; {_JSON_HINT}")
     if 300 <= code < 400:
-        return _unavailable(f"HTTP {code}: web_research_searxng_url redirects elsewhere")
+        return unusable(f"HTTP {code}: web_research_searxng_url redirects elsewhere")
     return BackendAnswer(
         status_for_http(code),
         detail=f"HTTP {code}",
-        retry_after=parse_retry_after(response.headers.get("retry-after")),
+        retry_after=parse_retry_after(reply.headers.get("retry-after")),
     )
 
 
@@ -146,37 +113,45 @@ def _read_answer(body: bytes, k: int) -> BackendAnswer:
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return _unavailable(f"its answer is not JSON; {_JSON_HINT}")
+        return unusable(f"its answer is not JSON; {_JSON_HINT}")
     results = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(results, list):
-        return _unavailable("its answer holds no list of results")
-    made = [_to_hit(result) for result in results]
-    hits = tuple(hit for hit in made if hit is not None)[:k]
+        return unusable("its answer holds no list of results")
+    unresponsive = _reasons(answer.get("unresponsive_engines"))
+    made = (_to_hit(result) for result in results)
+    hits = tuple(itertools.islice((hit for hit in made if hit is not None), k))
     if hits:
-        return BackendAnswer(SearchStatus.OK, hits)
+        return BackendAnswer(SearchStatus.OK, hits, unresponsive=unresponsive)
     if results:
-        return _unavailable("its results have no usable links")
-    return _nothing_found(answer.get("unresponsive_engines"))
+        return unusable("its results have no usable links")
+    return _nothing_found(unresponsive)
 
 
-def _nothing_found(unresponsive: Any) -> BackendAnswer:
+def _nothing_found(reasons: tuple[str, ...]) -> BackendAnswer:
     """An honest zero only if all of the engines behind the instance were heard."""
-    if not isinstance(unresponsive, list) or not unresponsive:
+    if not reasons:
         return BackendAnswer(SearchStatus.EMPTY)
-    reasons = [_reason(entry) for entry in unresponsive]
     status = next(
         (status for mark, status in _ENGINE_FAILURES if any(mark in r.lower() for r in reasons)),
         SearchStatus.UNREACHABLE,
     )
     listed = "; ".join(reasons[:5])
-    return BackendAnswer(status, detail=f"its engines did not respond: {listed}"[:300])
+    return BackendAnswer(
+        status, detail=f"its engines did not respond: {listed}"[:300], unresponsive=reasons
+    )
+
+
+def _reasons(unresponsive: Any) -> tuple[str, ...]:
+    """`[[engine, reason], ...]` as clauses, without characters that could forge a log line."""
+    if not isinstance(unresponsive, list):
+        return ()
+    return tuple(_reason(entry) for entry in unresponsive[:_MAX_ENGINES])
 
 
 def _reason(entry: Any) -> str:
-    """`[engine, reason]` as a clause, without characters that could forge a log line."""
     parts = entry if isinstance(entry, list) else [entry]
-    text = ": ".join(part for part in parts if isinstance(part, str))
-    return "".join(char if char.isprintable() else " " for char in text).strip()
+    text = ": ".join(part for part in parts[:2] if isinstance(part, str))
+    return printable(text[:_MAX_REASON_CHARS])
 
 
 def _to_hit(result: Any) -> SearchHit | None:
@@ -188,7 +163,3 @@ def _to_hit(result: Any) -> SearchHit | None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _unavailable(detail: str) -> BackendAnswer:
-    return BackendAnswer(SearchStatus.UNAVAILABLE, detail=detail, retryable=False)

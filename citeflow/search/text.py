@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from citeflow.search.outcome import SearchHit
 
-__all__ = ["MAX_QUERY_CHARS", "clean_query", "make_hit"]
+__all__ = ["MAX_QUERY_CHARS", "clean_query", "make_hit", "printable"]
 
 # Engines cut or refuse longer queries (DuckDuckGo at about 500 characters), and a SearXNG query
 # travels in a URL.
@@ -43,6 +43,11 @@ def make_hit(title: str, url: str, snippet: str) -> SearchHit | None:
     name = _one_line(title[: 4 * _MAX_TITLE_CHARS])[:_MAX_TITLE_CHARS]
     text = _one_line(snippet[: 4 * _MAX_SNIPPET_CHARS])[:_MAX_SNIPPET_CHARS]
     return SearchHit(title=name or address, url=address, snippet=text)
+
+
+def printable(text: str) -> str:
+    """`text` without characters that could forge a line of a log or move a terminal's cursor."""
+    return "".join(char if char.isprintable() else " " for char in text).strip()
 
 
 def _one_line(text: str) -> str:

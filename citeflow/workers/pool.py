@@ -7,6 +7,7 @@ import atexit
 import collections
 import concurrent.futures
 import contextlib
+import math
 import os
 import socket
 import subprocess
@@ -47,6 +48,7 @@ class WorkerFailed(WorkerError):
 class _Job:
     payload: bytes
     timeout: float
+    expires: float
     future: concurrent.futures.Future[bytes]
 
 
@@ -77,7 +79,7 @@ class _Process:
             raise WorkerFailed(body.decode())
 
     def run(self, job: _Job) -> bytes:
-        deadline = time.monotonic() + job.timeout
+        deadline = min(time.monotonic() + job.timeout, job.expires)
         send(self._socket, Tag.JOB, job.payload, deadline=deadline)
         tag, body = receive(self._socket, deadline=deadline)
         self.jobs_done += 1
@@ -138,14 +140,16 @@ class WorkerPool:
         self._closed = False
         _open_pools.add(self)
 
-    async def run(self, payload: bytes, *, timeout: float) -> bytes:
+    async def run(self, payload: bytes, *, timeout: float, wait_included: bool = False) -> bytes:
         """The target's answer to `payload`.
 
-        `timeout` in seconds counts from when a worker takes the job; waiting for a free worker is
-        not part of it. Raises `WorkerTimeout`, `WorkerCrashed`, `WorkerFailed`. Cancelling a job
-        that waits removes it; one that runs ends by itself, and its answer is dropped.
+        `timeout` in seconds counts from when a worker takes the job, or with `wait_included` from
+        this call: then a job that found no worker by its end is not begun. Raises
+        `WorkerTimeout`, `WorkerCrashed`, `WorkerFailed`. Cancelling a job that waits removes it;
+        one that runs ends by itself, and its answer is dropped.
         """
-        job = _Job(payload, timeout, concurrent.futures.Future())
+        expires = time.monotonic() + timeout if wait_included else math.inf
+        job = _Job(payload, timeout, expires, concurrent.futures.Future())
         with self._changed:
             if self._closed:
                 raise WorkerCrashed("the worker pool is closed")
@@ -225,7 +229,13 @@ class WorkerPool:
                 if self._closed:
                     return None
                 job = self._jobs.popleft()
-                if job.future.set_running_or_notify_cancel():
+                if not job.future.set_running_or_notify_cancel():
+                    continue
+                if time.monotonic() >= job.expires:
+                    job.future.set_exception(
+                        WorkerTimeout(f"no worker was free within {job.timeout:g} s")
+                    )
+                else:
                     self._busy += 1
                     return job
 

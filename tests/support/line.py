@@ -54,6 +54,7 @@ async def worker_process(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker as a process of its own, ready to work. Killed at the end if it still runs."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("CITEFLOW_")}
+    env["CITEFLOW_RESEARCH_NO_CACHE"] = "1"
     env |= {f"CITEFLOW_{key.upper()}": value for key, value in settings.items()}
     env |= {
         "CITEFLOW_BROKER": config.broker,

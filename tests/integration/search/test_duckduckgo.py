@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 PAGE = result_page(
     [result(f"Title {i}", wrapped(f"https://{i}.example/a%20b"), f"Snippet {i}") for i in range(8)]
 )
-CONFIG = SiteConfig({"web_research_ddg_retry_base_delay_ms": 0}, environ={})
-ONCE = CONFIG.with_values({"web_research_ddg_retry_attempts": 1})
+CONFIG = SiteConfig(environ={})
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ async def test_hits_in_the_order_of_the_page(pool: WorkerPool) -> None:
         (Reply(200, "<html><body>new design</body></html>"), SearchStatus.UNAVAILABLE, None),
         (Reply(200, b"\xff\xfe\x00"), SearchStatus.UNAVAILABLE, None),
         (Reply(200, b"x" * 5_000_000), SearchStatus.UNAVAILABLE, None),
-        (Reply(302, headers={"Location": "/html/"}), SearchStatus.UNREACHABLE, None),
+        (Reply(302, headers={"Location": "/html/"}), SearchStatus.UNAVAILABLE, None),
         (Reply(200, NOTHING_FOUND_PAGE), SearchStatus.EMPTY, None),
     ],
 )
@@ -81,7 +80,7 @@ async def test_every_answer_has_its_status(
 ) -> None:
     """A refusal, a failure and an honest nothing are told apart."""
     async with PlayedEngine(reply) as engine:
-        backend = DuckDuckGoBackend(ONCE, engine_url=engine.url, pool=pool)
+        backend = DuckDuckGoBackend(CONFIG, engine_url=engine.url, pool=pool)
         answer = await backend.search("q", 5, 20.0)
     assert (answer.status, answer.hits, answer.retry_after) == (status, (), retry_after)
 
@@ -90,7 +89,7 @@ async def test_refused_connection_is_unreachable(pool: WorkerPool) -> None:
     """Nobody listening is neither an empty result nor an exception."""
     async with PlayedEngine(Reply()) as engine:
         url = engine.url
-    answer = await DuckDuckGoBackend(ONCE, engine_url=url, pool=pool).search("q", 5, 20.0)
+    answer = await DuckDuckGoBackend(CONFIG, engine_url=url, pool=pool).search("q", 5, 20.0)
     assert (answer.status, answer.detail) == (SearchStatus.UNREACHABLE, "no connection")
 
 
@@ -99,7 +98,7 @@ async def test_compressed_bomb_stops_at_the_cap(pool: WorkerPool) -> None:
     bomb = gzip.compress(b"x" * 100_000_000)
     reply = Reply(200, bomb, {"Content-Encoding": "gzip", "Content-Type": "text/html"})
     async with PlayedEngine(reply) as engine:
-        backend = DuckDuckGoBackend(ONCE, engine_url=engine.url, pool=pool)
+        backend = DuckDuckGoBackend(CONFIG, engine_url=engine.url, pool=pool)
         answer = await backend.search("q", 5, 20.0)
     assert (answer.status, answer.detail) == (
         SearchStatus.UNAVAILABLE,
@@ -107,30 +106,12 @@ async def test_compressed_bomb_stops_at_the_cap(pool: WorkerPool) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("replies", "status", "requests"),
-    [
-        ([Reply(500)], SearchStatus.UNREACHABLE, 3),
-        ([Reply(202), Reply(200, PAGE)], SearchStatus.OK, 2),
-        ([Reply(200, NOTHING_FOUND_PAGE)], SearchStatus.EMPTY, 1),
-        ([Reply(429, headers={"Retry-After": "60"})], SearchStatus.RATE_LIMITED, 1),
-    ],
-)
-async def test_failures_are_asked_again(
-    pool: WorkerPool, replies: list[Reply], status: SearchStatus, requests: int
-) -> None:
-    """Three attempts by default, until there is an answer."""
-    async with PlayedEngine(Reply()) as engine:
-        engine.answer = lambda _: replies[min(len(engine.requests), len(replies)) - 1]
-        backend = DuckDuckGoBackend(CONFIG, engine_url=engine.url, pool=pool)
-        answer = await backend.search("q", 5, 20.0)
-    assert (answer.status, len(engine.requests)) == (status, requests)
-
-
 @pytest.mark.parametrize("reply", [Reply(delay=60.0), Reply(body=PAGE, drip=0.05)])
 async def test_slow_engine_is_cut_without_a_retry(pool: WorkerPool, reply: Reply) -> None:
     """A silent and a dripping engine cost one timeout, and the worker lives on."""
-    await DuckDuckGoBackend(ONCE, engine_url="http://127.0.0.1:9/", pool=pool).search("q", 5, 20.0)
+    await DuckDuckGoBackend(CONFIG, engine_url="http://127.0.0.1:9/", pool=pool).search(
+        "q", 5, 20.0
+    )
     before = worker_pids()
     async with PlayedEngine(reply) as engine:
         backend = DuckDuckGoBackend(CONFIG, engine_url=engine.url, pool=pool)
@@ -169,7 +150,7 @@ async def test_crash_of_the_native_client_is_a_failure() -> None:
     pool = WorkerPool("tests.support.search_targets:hang_crash_or_search", size=1)
     try:
         async with PlayedEngine(Reply(body=PAGE)) as engine:
-            backend = DuckDuckGoBackend(ONCE, engine_url=engine.url, pool=pool)
+            backend = DuckDuckGoBackend(CONFIG, engine_url=engine.url, pool=pool)
             crashed = await backend.search("please crash", 5, 20.0)
             after = await backend.search("next", 5, 20.0)
     finally:
@@ -208,7 +189,7 @@ async def test_ambient_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> N
     pool = WorkerPool(JOB_TARGET, size=1)
     try:
         async with PlayedEngine(Reply(body=PAGE)) as engine:
-            backend = DuckDuckGoBackend(ONCE, engine_url=engine.url, pool=pool)
+            backend = DuckDuckGoBackend(CONFIG, engine_url=engine.url, pool=pool)
             answer = await backend.search("q", 5, 20.0)
     finally:
         await asyncio.to_thread(pool.close)

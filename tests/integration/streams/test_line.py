@@ -114,7 +114,7 @@ async def test_no_result_is_empty_and_refused_is_blocked(line_config: StreamConf
 
     async with (
         refusing_engine(status=429) as origin,
-        running_line(line_config, web_settings(origin)),
+        running_line(line_config, {**web_settings(origin), "stream_park_seconds": "0.1"}),
     ):
         blocked = await request_and_wait(
             broker, schemas.TopicRequested(topic="Redis caching"), timeout=60

@@ -86,7 +86,7 @@ async def test_hits_keep_the_engines_order_and_their_provenance() -> None:
     assert hits.provenance.backend == "searxng"
     assert hits.requested_at == SENT
     assert [reference.url for reference in hits.references]
-    assert engine.asked == [("Redis caching", 5, 20.0)]
+    assert engine.asked == [("Redis caching", 5, 60.0)]
 
 
 @pytest.mark.parametrize(

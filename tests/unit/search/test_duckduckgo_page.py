@@ -66,6 +66,8 @@ def test_links_that_are_no_web_pages_are_dropped() -> None:
         ad("Ad"),
         result("Wrapped ad", wrapped("https://duckduckgo.com/y.js?ad_domain=x")),
         result("Script", wrapped("javascript:alert(1)")),
+        result("Absolute", "https:" + wrapped("javascript:alert(1)")),
+        result("Twice", wrapped("https:" + wrapped("https://a.example/"))),
         result("File", "file:///etc/passwd"),
         result("Foreign", "https://evil.example/?uddg=javascript%3Aalert(1)"),
     ]
