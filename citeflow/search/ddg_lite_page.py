@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lxml import html
-from lxml.etree import HTMLParser, LxmlError
+from lxml.etree import HTMLParser, LxmlError, _Element
 
 from citeflow.search.duckduckgo_job import JobAnswer
 from citeflow.search.duckduckgo_page import CHALLENGE_XPATH, NOTHING_FOUND_XPATH, answer_of
@@ -54,7 +54,7 @@ def read_lite_page(body: bytes, k: int) -> JobAnswer:
     return answer_of(organic, k, nothing_found=nothing_found, challenged=challenged)
 
 
-def _results(tree: html.HtmlElement) -> list[_Result]:
+def _results(tree: _Element) -> list[_Result]:
     results: list[_Result] = []
     for element in tree.iter("a", "td"):
         classes = (element.get("class") or "").split()
@@ -66,13 +66,13 @@ def _results(tree: html.HtmlElement) -> list[_Result]:
                 for row in element.iterancestors("tr")
             )
             href = element.get("href") or ""
-            results.append(_Result(element.text_content(), href, sponsored))
+            results.append(_Result("".join(element.itertext()), href, sponsored))
         elif "result-snippet" in classes and results and results[-1].snippet is None:
-            results[-1].snippet = element.text_content()
+            results[-1].snippet = "".join(element.itertext())
     return results
 
 
-def _says_nothing_found(tree: html.HtmlElement) -> bool:
+def _says_nothing_found(tree: _Element) -> bool:
     return any(
         (element.text or "").strip() in _NOTHING_FOUND_TEXTS and len(element) == 0
         for element in tree.iter("td", "span", "div", "p")

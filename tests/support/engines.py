@@ -95,7 +95,7 @@ class Request:
 @dataclass(frozen=True)
 class Reply:
     """What to send; `delay` in seconds before the status line, `drip` between bytes of the body,
-    `close` instead of an answer."""
+    `close` instead of an answer, `raw` bytes in place of the whole response."""
 
     status: int = 200
     body: str | bytes = b""
@@ -103,6 +103,7 @@ class Reply:
     delay: float = 0.0
     drip: float = 0.0
     close: bool = False
+    raw: bytes | None = None
 
 
 class PlayedEngine:
@@ -164,6 +165,12 @@ async def _send(writer: asyncio.StreamWriter, reply: Reply) -> None:
     if reply.close:
         return
     await asyncio.sleep(reply.delay)
+    if reply.raw is not None:
+        for i in range(0, len(reply.raw), 1 if reply.drip else 65_536):
+            writer.write(reply.raw[i : i + (1 if reply.drip else 65_536)])
+            await writer.drain()
+            await asyncio.sleep(reply.drip)
+        return
     body = reply.body.encode() if isinstance(reply.body, str) else reply.body
     headers = {"Content-Length": str(len(body)), "Connection": "close", **reply.headers}
     lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in headers.items())]
