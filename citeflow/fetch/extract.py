@@ -1,17 +1,21 @@
 """From the bytes of a body to its main text: a pure function, run in a worker process.
 
-Three extractors in turn: trafilatura; where it finds hardly anything, jusText by the page's
-language; then resiliparse. The longest answer of those asked is taken: a short page is one
-where all three agree that there is little.
+First two cheap and unlike readings (`first_pass`); where they agree, that is it. Where they do
+not, trafilatura: in its quick mode, and in its thorough one when the quick one resembles neither
+of the cheap readings. Where it finds hardly anything, jusText by the page's language, then
+resiliparse; the longest answer of those is taken: a short page is one where all agree that there
+is little.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 import trafilatura
-from resiliparse.extract.html2text import extract_plain_text
+from selectolax.lexbor import LexborHTMLParser
 
 from citeflow.fetch.charset import decode
 from citeflow.fetch.clean import (
@@ -23,14 +27,20 @@ from citeflow.fetch.clean import (
 )
 from citeflow.fetch.content_type import Kind
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
+from citeflow.fetch.first_pass import Frame, agree, by_resiliparse, read_frame, resembles
 from citeflow.fetch.guard import guard
 from citeflow.fetch.limits import EXTRACT_LIMITS
 from citeflow.fetch.paragraphs import main_paragraphs
+from citeflow.fetch.prune import prune
 from citeflow.fetch.title import Titles, find_titles, without_title_lines
 
 __all__ = ["extract_page", "run"]
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+# Scripts are taken out before the characters are counted; a page is not all scripts.
+_READ_AHEAD = 2
 
 
 def run(payload: bytes) -> bytes:
@@ -45,9 +55,11 @@ def extract_page(request: ExtractRequest) -> Extracted:
     source = without_surrogates(decoded.text)
     titles = Titles()
     if request.kind is Kind.HTML:
-        html = guard(source)
-        titles = find_titles(html)
-        raw, stage = _main_text(html)
+        pruned = prune(source[: _READ_AHEAD * EXTRACT_LIMITS.html_chars])
+        html = guard(pruned.html)
+        tree = LexborHTMLParser(html)
+        titles = find_titles(tree)
+        raw, stage = _main_text(html, tree)
     else:
         raw, stage = source[: EXTRACT_LIMITS.html_chars], "plain"
     unreadable = is_unreadable(raw)
@@ -61,36 +73,37 @@ def extract_page(request: ExtractRequest) -> Extracted:
     )
 
 
-def _main_text(html: str) -> tuple[str, str]:
-    best, best_stage = "", ""
-    for stage, extractor in (
-        ("trafilatura", _by_trafilatura),
-        ("justext", main_paragraphs),
-        ("resiliparse", _by_resiliparse),
-    ):
-        try:
-            text = extractor(html)
-        except Exception as exc:  # noqa: BLE001 - three libraries' faults on hostile input
-            logger.debug("%s failed: %s", stage, exc)
-            continue
-        if len(text.strip()) > len(best.strip()):
-            best, best_stage = text, stage
-        if len(best.strip()) >= EXTRACT_LIMITS.short_text_chars:
-            break
-    return best, best_stage
+def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:
+    frame = _attempt("frame", lambda: read_frame(tree)) or Frame("", listing=False)
+    second = _attempt("resiliparse", lambda: by_resiliparse(html)) or ""
+    if agree(frame, second):
+        return frame.text, "frame"
+    best = _attempt("trafilatura", lambda: _by_trafilatura(html, fast=True)) or ""
+    if not (resembles(best, second) or resembles(best, frame.text)):
+        # Three readings, no two alike: worth the time of the one that weighs several inside.
+        thorough = _attempt("trafilatura", lambda: _by_trafilatura(html, fast=False)) or ""
+        best = thorough or best
+    stage = "trafilatura"
+    if len(best.strip()) < EXTRACT_LIMITS.short_text_chars:
+        others = (
+            ("justext", _attempt("justext", lambda: main_paragraphs(html)) or ""),
+            ("resiliparse", second),
+        )
+        for name, text in others:
+            if len(text.strip()) > len(best.strip()):
+                best, stage = text, name
+            if len(best.strip()) >= EXTRACT_LIMITS.short_text_chars:
+                break
+    return best, stage if best else ""
 
 
-def _by_trafilatura(html: str) -> str:
-    return trafilatura.extract(html, include_comments=False) or ""
+def _attempt(name: str, extract: Callable[[], _T]) -> _T | None:
+    try:
+        return extract()
+    except Exception as exc:  # noqa: BLE001 - four libraries' faults on hostile input
+        logger.debug("%s failed: %s", name, exc)
+        return None
 
 
-def _by_resiliparse(html: str) -> str:
-    text = extract_plain_text(
-        html,
-        main_content=True,
-        alt_texts=False,
-        comments=False,
-        post_meta=False,
-        list_bullets=False,
-    )
-    return str(text)
+def _by_trafilatura(html: str, *, fast: bool) -> str:
+    return trafilatura.extract(html, include_comments=False, fast=fast) or ""

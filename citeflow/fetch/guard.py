@@ -6,11 +6,14 @@ elements, and elements nested thousands deep. Ordinary pages come out unchanged.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from citeflow.fetch.limits import EXTRACT_LIMITS, ExtractLimits
 
 __all__ = ["guard"]
+
+_OPEN_OR_CLOSE = re.compile(r"</?[a-zA-Z]")
 
 _TAG_START = re.compile(r"<(/?)([a-zA-Z][^\s/>]{0,40})|<!--|<[!?]")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -36,6 +39,8 @@ def guard(html: str, limits: ExtractLimits = EXTRACT_LIMITS) -> str:
     without comments and single tags longer than `tag_chars` or with more than `attributes`, and
     without any markup at all when elements nest deeper than `depth`."""
     html = html[: limits.html_chars]
+    if _is_ordinary(html, limits):
+        return html
     kept: list[str] = []
     keep_from = position = count = depth = 0
     missing: set[str] = set()  # ends that do not occur any more: searched for once
@@ -68,6 +73,31 @@ def guard(html: str, limits: ExtractLimits = EXTRACT_LIMITS) -> str:
                 position = close.start()
     kept.append(html[keep_from:])
     return "".join(kept)
+
+
+def _is_ordinary(html: str, limits: ExtractLimits) -> bool:
+    """True when it is plain without looking closer that nothing is above a limit.
+
+    What is counted here is never less than what the closer look counts.
+    """
+    if html.count("<") > limits.tags or "<!--" in html:
+        return False
+    for tag in _long_tag(limits.plain_tag_chars).finditer(html):
+        if _is_too_long(html, *tag.span(), limits):
+            return False
+    depth = deepest = 0
+    for tag in _OPEN_OR_CLOSE.findall(html):
+        if tag[1] != "/":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif depth:
+            depth -= 1
+    return deepest <= limits.depth
+
+
+@functools.cache
+def _long_tag(chars: int) -> re.Pattern[str]:
+    return re.compile(rf"<[^>]{{{chars},}}")
 
 
 def _is_too_long(html: str, start: int, end: int, limits: ExtractLimits) -> bool:

@@ -34,9 +34,8 @@ class Titles(tuple[str, ...]):
         return self[0] if self else ""
 
 
-def find_titles(html: str) -> Titles:
+def find_titles(tree: LexborHTMLParser) -> Titles:
     """The h1 that also occurs in the document's title, else that title without the site name."""
-    tree = LexborHTMLParser(html)
     og = tree.css_first(_OG_TITLE)
     og_title = _short(og.attributes.get("content") if og is not None else "")
     node = tree.css_first("title")

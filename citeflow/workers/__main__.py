@@ -7,6 +7,7 @@ kernel ends it together with the thread that started it, so it never outlives it
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import os
 import resource
@@ -62,6 +63,9 @@ def main(target: str, parent_pid: int, memory_limit_bytes: int) -> None:
     except Exception as exc:  # noqa: BLE001 - whatever the import raises is the pool's to report
         send(connection, Tag.FAILED, _describe(exc))
         return
+    # What the imports made stays; the collector need not look at it during the jobs.
+    gc.collect()
+    gc.freeze()
     send(connection, Tag.READY, b"")
     while True:
         try:
