@@ -274,6 +274,13 @@ _WEB: tuple[_Row, ...] = (
         "Bytes of a page read at most, as sent and again after decompression.",
     ),
     (
+        "fetch_max_pdf_bytes",
+        12_000_000,
+        1_000,
+        100_000_000,
+        "The same for what is declared as PDF and begins like one.",
+    ),
+    (
         "fetch_allowed_internal_origins",
         "",
         None,

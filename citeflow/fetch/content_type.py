@@ -6,7 +6,14 @@ import codecs
 import enum
 import re
 
-__all__ = ["SNIFF_BYTES", "Kind", "declared_kind", "parse_content_type", "sniffed_kind"]
+__all__ = [
+    "PDF_TYPES",
+    "SNIFF_BYTES",
+    "Kind",
+    "declared_kind",
+    "parse_content_type",
+    "sniffed_kind",
+]
 
 # What the WHATWG MIME sniffing standard reads ("resource header", 1,445 bytes), rounded.
 SNIFF_BYTES = 1500
@@ -19,6 +26,8 @@ class Kind(enum.StrEnum):
     """HTML, XHTML or other XML: by extraction of the main text."""
     TEXT = "text"
     """Plain text or JSON: it is the text."""
+    PDF = "pdf"
+    """PDF: by reading its pages."""
 
 
 _DECLARED = {
@@ -32,12 +41,16 @@ _DECLARED = {
     "application/json": Kind.TEXT,
     "application/ld+json": Kind.TEXT,
     "text/json": Kind.TEXT,
+    "application/pdf": Kind.PDF,
+    "application/x-pdf": Kind.PDF,
 }
 # Servers that do not know say one of these; the bytes decide.
 _UNDECLARED = frozenset({"", "application/octet-stream", "application/unknown", "unknown/unknown"})
 
+PDF_TYPES = frozenset({"application/pdf", "application/x-pdf", "application/octet-stream"})
+"""The media types under which PDFs are served on purpose."""
+
 _BINARY_STARTS = (
-    b"%PDF-",
     b"%!PS-Adobe-",
     b"\x89PNG\r\n\x1a\n",
     b"GIF87a",
@@ -69,6 +82,8 @@ _HTML_START = re.compile(
     rb"|div|article|main|h1|p|table)\b",
     re.IGNORECASE | re.DOTALL,
 )
+# Readers accept it anywhere in the first kilobyte (PDF 1.7, appendix H, note 13).
+_PDF_START = re.compile(rb"[^<]{0,1019}%PDF-[12]\.")
 _XML_START = re.compile(rb"\s*<\?xml\b", re.IGNORECASE)
 
 
@@ -100,6 +115,10 @@ def sniffed_kind(media_type: str, charset: str, start: bytes) -> Kind | None:
     Bytes that are not text overrule any type. HTML that is declared as plain text is HTML.
     """
     start = start[:SNIFF_BYTES]
+    if _PDF_START.match(start):
+        return Kind.PDF
+    if declared_kind(media_type) is Kind.PDF:
+        media_type = ""  # then it is not one, and the bytes decide
     wide = start.startswith(_WIDE_BOMS) or charset.startswith("utf-16")
     text_start = start.removeprefix(codecs.BOM_UTF8)
     if not wide:

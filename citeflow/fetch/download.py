@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import httpcore
 import httpx
 
 from citeflow.fetch.content_type import (
+    PDF_TYPES,
     SNIFF_BYTES,
     Kind,
     declared_kind,
     parse_content_type,
     sniffed_kind,
 )
-from citeflow.fetch.inflate import ACCEPT_ENCODING, BodyTooLargeError, Inflater
+from citeflow.fetch.inflate import (
+    ACCEPT_ENCODING,
+    BodyTooLargeError,
+    BrokenBodyError,
+    Inflater,
+    TruncatedBodyError,
+)
 from citeflow.fetch.limits import FETCH_LIMITS
 from citeflow.fetch.outcome import FetchStatus
 from citeflow.fetch.targets import Policy, Target, check_url, redirect_target
 from citeflow.fetch.transport import EXEMPT
+from citeflow.fetch.walls import is_challenge
 
 if TYPE_CHECKING:
     from citeflow.fetch.transport import GuardedTransport
 
 __all__ = ["Body", "Download", "FetchEndedError"]
 
-_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,text/plain;q=0.8,*/*;q=0.1"
+_ACCEPT = (
+    "text/html,application/xhtml+xml,application/xml;q=0.9,application/pdf;q=0.8,"
+    "text/plain;q=0.8,*/*;q=0.1"
+)
+# The statuses that captchas and browser checks are served with, beside 200.
+_CHALLENGE_STATUSES = frozenset({401, 403, 405, 429, 503})
+# The pages of the known ones are smaller.
+_REFUSAL_BYTES = 100_000
+_TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,300})", re.IGNORECASE)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -54,6 +73,8 @@ class Download:
     policy: Policy
     user_agent: str
     max_bytes: int
+    max_pdf_bytes: int
+    on_pdf: Callable[[], None] = lambda: None
     final_url: str = field(default="", init=False)
     http_status: int | None = field(default=None, init=False)
     content_type: str = field(default="", init=False)
@@ -95,23 +116,65 @@ class Download:
         return response
 
     async def _body(self, response: httpx.Response) -> Body:
-        if response.status_code != 200:
-            raise FetchEndedError(FetchStatus.HTTP_ERROR, f"HTTP status {response.status_code}")
         self.content_type, charset = parse_content_type(response.headers.get("content-type", ""))
+        if response.status_code != 200:
+            raise await self._refusal(response)
         if declared_kind(self.content_type) is None:
             raise self._unsupported()
         length = response.headers.get("content-length", "")
-        if length.isdecimal() and len(length) < 20 and int(length) > self.max_bytes:
+        cap = max(self.max_bytes, self.max_pdf_bytes) if self._may_be_pdf() else self.max_bytes
+        if length.isdecimal() and len(length) < 20 and int(length) > cap:
             raise BodyTooLargeError
         inflater = Inflater(response.headers.get("content-encoding", ""), self.max_bytes)
         sniffed = False
-        async for chunk in response.aiter_raw():
-            inflater.feed(chunk)
-            if not sniffed and len(inflater.start(SNIFF_BYTES)) == SNIFF_BYTES:
-                self._kind(charset, inflater.start(SNIFF_BYTES))
-                sniffed = True
+        try:
+            async for chunk in response.aiter_raw():
+                rest = chunk
+                # In small pieces, so that the cap is chosen before much of the body is counted.
+                while rest and not sniffed:
+                    piece, rest = rest[:SNIFF_BYTES], rest[SNIFF_BYTES:]
+                    inflater.feed(piece)
+                    if len(inflater.start(SNIFF_BYTES)) == SNIFF_BYTES:
+                        kind = self._kind(charset, inflater.start(SNIFF_BYTES))
+                        sniffed = True
+                        if kind is Kind.PDF and self._may_be_pdf():
+                            inflater.raise_cap(self.max_pdf_bytes)
+                            self.on_pdf()
+                inflater.feed(rest)
+        except (httpcore.RemoteProtocolError, httpcore.ReadError) as exc:
+            if isinstance(exc, httpcore.RemoteProtocolError) and "peer closed" not in str(exc):
+                raise
+            raise TruncatedBodyError("the connection ended within the body") from exc
         data = inflater.finish()
         return Body(data, self._kind(charset, data[:SNIFF_BYTES]), charset)
+
+    def _may_be_pdf(self) -> bool:
+        # The larger cap is for what is declared as PDF and begins like one, not for either alone.
+        return self.content_type in PDF_TYPES
+
+    async def _refusal(self, response: httpx.Response) -> FetchEndedError:
+        """Why there is no page: the status, or the browser check that came with it."""
+        status = response.status_code
+        if status in _CHALLENGE_STATUSES and await self._is_challenge(response):
+            return FetchEndedError(
+                FetchStatus.CHALLENGED, f"the site asks for proof of a person (status {status})"
+            )
+        return FetchEndedError(FetchStatus.HTTP_ERROR, f"HTTP status {status}")
+
+    async def _is_challenge(self, response: httpx.Response) -> bool:
+        if response.headers.get("cf-mitigated", "").lower() == "challenge":
+            return True
+        if not self.content_type.startswith("text/html"):
+            return False
+        inflater = Inflater(response.headers.get("content-encoding", ""), _REFUSAL_BYTES)
+        try:
+            async for chunk in response.aiter_raw():
+                inflater.feed(chunk)
+        except (BodyTooLargeError, BrokenBodyError, httpcore.NetworkError, httpcore.ProtocolError):
+            pass  # what has come says enough, or nothing
+        markup = inflater.start(_REFUSAL_BYTES).decode("utf-8", "replace")
+        title = _TITLE.search(markup)
+        return is_challenge(title[1] if title else "", markup)
 
     def _kind(self, charset: str, start: bytes) -> Kind:
         kind = sniffed_kind(self.content_type, charset, start)
@@ -122,5 +185,5 @@ class Download:
     def _unsupported(self) -> FetchEndedError:
         return FetchEndedError(
             FetchStatus.UNSUPPORTED_TYPE,
-            f"the page is not text or HTML (declared as {self.content_type[:80] or 'nothing'})",
+            f"not text, HTML or PDF (declared as {self.content_type[:80] or 'nothing'})",
         )

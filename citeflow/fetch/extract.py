@@ -26,13 +26,16 @@ from citeflow.fetch.clean import (
     without_surrogates,
 )
 from citeflow.fetch.content_type import Kind
+from citeflow.fetch.dates import PageDate, page_date
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
 from citeflow.fetch.first_pass import Frame, agree, by_resiliparse, read_frame, resembles
 from citeflow.fetch.guard import guard
 from citeflow.fetch.limits import EXTRACT_LIMITS
 from citeflow.fetch.paragraphs import main_paragraphs
+from citeflow.fetch.pdf import read_pdf
 from citeflow.fetch.prune import prune
-from citeflow.fetch.title import Titles, find_titles, without_title_lines
+from citeflow.fetch.title import find_titles, without_title_lines
+from citeflow.fetch.walls import wall_of, without_consent_lines
 
 __all__ = ["extract_page", "run"]
 
@@ -51,26 +54,48 @@ def run(payload: bytes) -> bytes:
 
 def extract_page(request: ExtractRequest) -> Extracted:
     """The main text of a body, without the title lines at its head, cut at `max_chars`."""
+    if request.kind is Kind.PDF:
+        return read_pdf(request.data, request.max_chars, today=request.today)
     decoded = decode(request.data, request.charset)
     source = without_surrogates(decoded.text)
-    titles = Titles()
-    if request.kind is Kind.HTML:
-        pruned = prune(source[: _READ_AHEAD * EXTRACT_LIMITS.html_chars])
-        html = guard(pruned.html)
-        tree = LexborHTMLParser(html)
-        titles = find_titles(tree)
-        raw, stage = _main_text(html, tree)
-    else:
-        raw, stage = source[: EXTRACT_LIMITS.html_chars], "plain"
-    unreadable = is_unreadable(raw)
+    if request.kind is Kind.TEXT:
+        raw = source[: EXTRACT_LIMITS.html_chars]
+        found = _outcome(raw, clean_text(raw), request.max_chars)
+        return msgspec.structs.replace(found, charset=decoded.charset, stage="plain")
+    source = source[: _READ_AHEAD * EXTRACT_LIMITS.html_chars]
+    pruned = prune(source)
+    html = guard(pruned.html)
+    tree = LexborHTMLParser(html)
+    titles = find_titles(tree)
+    raw, stage = _main_text(html, tree)
     text = without_title_lines(clean_text(raw), titles)
-    if unreadable or not has_words(text):
-        readability = Readability.MOJIBAKE if unreadable else Readability.EMPTY
-        return Extracted(readability, "", titles.best, decoded.charset, False, stage)
-    short = cut(text, request.max_chars)
-    return Extracted(
-        Readability.OK, short, titles.best, decoded.charset, len(text) > request.max_chars, stage
+    found = _outcome(raw, without_consent_lines(text), request.max_chars)
+    if found.readability is not Readability.MOJIBAKE:
+        wall = wall_of(
+            source=source, tree=tree, title=titles.best, text=text, noscript=pruned.noscript
+        )
+        if wall is not None:
+            found = Extracted(wall)
+    date = PageDate(None, "", "")
+    if found.readability is Readability.OK:
+        date = page_date(html, tree, pruned.data_blocks, today=request.today)
+    return msgspec.structs.replace(
+        found,
+        title=titles.best,
+        charset=decoded.charset,
+        stage=stage,
+        published_at=date.raw,
+        published_on=date.day,
+        date_confidence=date.confidence,
     )
+
+
+def _outcome(raw: str, text: str, max_chars: int) -> Extracted:
+    if is_unreadable(raw):
+        return Extracted(Readability.MOJIBAKE)
+    if not has_words(text):
+        return Extracted(Readability.EMPTY)
+    return Extracted(Readability.OK, cut(text, max_chars), truncated=len(text) > max_chars)
 
 
 def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:

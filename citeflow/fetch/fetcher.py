@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import functools
 import hashlib
 import logging
@@ -19,7 +20,7 @@ import msgspec
 from citeflow.errors import SSRFBlockedError, URLScrapeError
 from citeflow.fetch.download import Body, Download, FetchEndedError
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
-from citeflow.fetch.inflate import BodyTooLargeError, BrokenBodyError
+from citeflow.fetch.inflate import BodyTooLargeError, BrokenBodyError, TruncatedBodyError
 from citeflow.fetch.limits import EXTRACT_LIMITS
 from citeflow.fetch.network import NameNotFoundError, Resolver, resolve_host
 from citeflow.fetch.outcome import FetchOutcome, FetchStatus
@@ -41,6 +42,15 @@ _READABILITY = {
     Readability.OK: (FetchStatus.OK, ""),
     Readability.EMPTY: (FetchStatus.EMPTY, "the page has no main text"),
     Readability.MOJIBAKE: (FetchStatus.MOJIBAKE, "the page's text is unreadable"),
+    Readability.CHALLENGED: (FetchStatus.CHALLENGED, "the site asks for proof of a person"),
+    Readability.CONSENT_WALL: (FetchStatus.CONSENT_WALL, "only a cookie notice was shown"),
+    Readability.LOGIN_WALL: (FetchStatus.LOGIN_WALL, "the text is for members or subscribers"),
+    Readability.SOFT_404: (FetchStatus.SOFT_404, "the page says that it does not exist"),
+    Readability.SCRIPT_ONLY: (FetchStatus.SCRIPT_ONLY, "the page is empty without its scripts"),
+    Readability.ENCRYPTED: (FetchStatus.ENCRYPTED, "the PDF wants a password"),
+    Readability.SCANNED: (FetchStatus.SCANNED, "the PDF has images and no text"),
+    Readability.DAMAGED: (FetchStatus.DECODE_ERROR, "the PDF is damaged"),
+    Readability.UNSUPPORTED: (FetchStatus.UNSUPPORTED_TYPE, "no library to read PDF with"),
 }
 
 
@@ -105,6 +115,7 @@ class PageFetcher:
             ),
             build_crawler_ua(config),
             config.get_int("fetch_max_body_bytes"),
+            config.get_int("fetch_max_pdf_bytes"),
         )
         if timeout is None:
             timeout = config.get_float("web_research_fetch_timeout_seconds")
@@ -132,6 +143,7 @@ class PageFetcher:
             body.kind,
             body.charset,
             self._site_config.get_int("web_research_max_content_chars"),
+            datetime.datetime.now(datetime.UTC).date(),
         )
         answer = await _workers().run(
             msgspec.msgpack.encode(request), timeout=EXTRACT_LIMITS.seconds
@@ -151,6 +163,9 @@ def _with_text(outcome: FetchOutcome, page: Extracted) -> FetchOutcome:
         truncated=page.truncated,
         content_sha256=hashlib.sha256(page.text.encode()).hexdigest() if page.text else "",
         stage=page.stage,
+        published_at=page.published_at,
+        published_on=page.published_on,
+        date_confidence=page.date_confidence,
     )
 
 
@@ -161,6 +176,7 @@ _FAILURES: tuple[tuple[type[Exception], FetchStatus, str], ...] = (
     (httpx.InvalidURL, FetchStatus.BAD_URL, "the URL cannot be parsed"),
     (NameNotFoundError, FetchStatus.DNS_ERROR, "the host name has no address"),
     (BodyTooLargeError, FetchStatus.TOO_LARGE, "the body is larger than the cap"),
+    (TruncatedBodyError, FetchStatus.TRUNCATED, ""),
     (BrokenBodyError, FetchStatus.DECODE_ERROR, ""),
     (httpcore.TimeoutException, FetchStatus.TIMEOUT, "the server did not answer in time"),
     (TimeoutError, FetchStatus.TIMEOUT, "the page was not read in time"),

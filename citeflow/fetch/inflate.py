@@ -13,7 +13,13 @@ import brotli
 
 from citeflow.fetch.limits import FETCH_LIMITS
 
-__all__ = ["ACCEPT_ENCODING", "BodyTooLargeError", "BrokenBodyError", "Inflater"]
+__all__ = [
+    "ACCEPT_ENCODING",
+    "BodyTooLargeError",
+    "BrokenBodyError",
+    "Inflater",
+    "TruncatedBodyError",
+]
 
 ACCEPT_ENCODING = "gzip, deflate, br"
 
@@ -28,6 +34,10 @@ class BodyTooLargeError(Exception):
 
 class BrokenBodyError(Exception):
     """The body is not what its Content-Encoding says."""
+
+
+class TruncatedBodyError(BrokenBodyError):
+    """The body ended before it was complete."""
 
 
 class _Decoder(Protocol):
@@ -142,6 +152,10 @@ class Inflater:
             self._count(layer, data)
         self._body += data
 
+    def raise_cap(self, cap: int) -> None:
+        """Allow `cap` bytes, if that is more than so far."""
+        self._cap = max(self._cap, cap)
+
     def start(self, count: int) -> bytes:
         """The first `count` bytes inflated so far."""
         return bytes(self._body[:count])
@@ -149,7 +163,7 @@ class Inflater:
     def finish(self) -> bytes:
         """The whole body. Raises `BrokenBodyError` when a compressed one ends too early."""
         if self._seen[0] and not all(decoder.finished() for decoder in self._decoders):
-            raise BrokenBodyError("the compressed body is not complete")
+            raise TruncatedBodyError("the compressed body is not complete")
         return bytes(self._body)
 
     def _count(self, layer: int, data: bytes) -> None:

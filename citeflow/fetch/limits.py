@@ -69,6 +69,9 @@ class ExtractLimits:
     # Letters and digits that make a text: a sentence of a few words, or of a few more ideographs.
     # Less is a button, a spinner or a lone heading.
     word_chars: int = 20
+    # Of a PDF: nobody cites page 51 of what a search engine found for its first page, and the
+    # characters kept are reached long before.
+    pdf_pages: int = 50
     # More unreadable characters than this is a wrong encoding or binary data, not a typing error.
     unreadable_share: float = 0.01
 

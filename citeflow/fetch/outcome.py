@@ -31,8 +31,24 @@ class FetchStatus(enum.StrEnum):
     """More redirects than are followed."""
     TOO_LARGE = "too_large"
     """The body is larger than the cap."""
+    TRUNCATED = "truncated"
+    """The connection ended before the whole body had arrived."""
     UNSUPPORTED_TYPE = "unsupported_type"
-    """Not text, HTML or XML."""
+    """Not text, HTML, XML or PDF."""
+    CHALLENGED = "challenged"
+    """The site asks for proof that a person is reading (a captcha, a browser check)."""
+    CONSENT_WALL = "consent_wall"
+    """Only a request for consent to cookies was shown."""
+    LOGIN_WALL = "login_wall"
+    """The text is for members or subscribers."""
+    SOFT_404 = "soft_404"
+    """The page says that it does not exist, though its status says that it does."""
+    SCRIPT_ONLY = "script_only"
+    """The page is an empty shell that scripts would fill."""
+    ENCRYPTED = "encrypted"
+    """A PDF that wants a password."""
+    SCANNED = "scanned"
+    """A PDF of images, without text."""
     DECODE_ERROR = "decode_error"
     """The body is not what its headers say (a broken compression stream, say)."""
     MOJIBAKE = "mojibake"
@@ -51,9 +67,11 @@ class FetchOutcome:
 
     `text` is the main text, paragraphs as lines, cut at the configured number of characters
     (`truncated` says whether anything was cut). `published_at` is the raw string found on the
-    page. `content_sha256` is of `text` in UTF-8, empty when there is none. `fetched_at` is a
-    UTC time in seconds since the epoch, `elapsed_ms` the whole time spent. `stage` names the
-    extractor that produced the text. `detail` is a short reason for people, without secrets.
+    page, `published_on` the day it means (YYYY-MM-DD, blank if unknown) and `date_confidence`
+    `high`, `medium`, `low` or blank. `content_sha256` is of `text` in UTF-8, empty when there is
+    none. `fetched_at` is a UTC time in seconds since the epoch, `elapsed_ms` the whole time
+    spent. `stage` names the extractor that produced the text. `detail` is a short reason for
+    people, without secrets.
     """
 
     status: FetchStatus
@@ -66,6 +84,8 @@ class FetchOutcome:
     text: str = ""
     truncated: bool = False
     published_at: str | None = None
+    published_on: str = ""
+    date_confidence: str = ""
     content_sha256: str = ""
     fetched_at: float = 0.0
     elapsed_ms: float = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import datetime
 import gzip
 import hashlib
 import time
@@ -25,7 +26,11 @@ from citeflow.fetch.fetcher import failure_of
 from citeflow.fetch.limits import EXTRACT_LIMITS
 from citeflow.settings import SiteConfig
 from citeflow.workers import WorkerPool
+from tests.support.failure_pages import PAGES
 from tests.support.loopback import Handler, LoopbackServer, response, serving
+from tests.support.pdfs import pdf
+
+TODAY = datetime.date(2026, 5, 1)
 
 SENTENCE = "Lithium cells lose capacity when repeatedly charged above eighty percent."
 HTML = f"<html><head><title>Cells</title></head><body><p>{SENTENCE}</p></body></html>"
@@ -195,8 +200,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20
 @pytest.mark.parametrize(
     ("content_type", "body"),
     [
-        ("application/pdf", b"%PDF-1.7 words words words words"),
-        ("text/html", b"%PDF-1.7 words words words words words"),
+        ("application/pdf", b"\x7fELF words words words words"),
         ("image/png", PNG),
         ("text/html", PNG),
         ("text/plain", b"words\0\0\0\0 and more words than a few, to be sure of it"),
@@ -237,7 +241,6 @@ async def test_unreadable_text_is_mojibake_not_a_source() -> None:
         "",
         "<html></html>",
         "<!-- only a comment -->",
-        "<html><head><title>App</title></head><body><div id=root></div><script>x()</script></body>",
         "<html><body><nav><a href=/>Home</a> <a href=/a>About</a></nav></body></html>",
         "   \n ",
     ],
@@ -371,7 +374,7 @@ async def test_a_worker_and_a_call_in_line_extract_the_same() -> None:
     async with serving(pages) as server:
         outcomes = await fetch_all(server, *pages)
     for body, outcome in zip(bodies, outcomes, strict=True):
-        page = extract_page(ExtractRequest(body.encode(), Kind.HTML, "utf-8", 2000))
+        page = extract_page(ExtractRequest(body.encode(), Kind.HTML, "utf-8", 2000, TODAY))
         assert (outcome.text, outcome.title, outcome.charset, outcome.stage, outcome.truncated) == (
             page.text,
             page.title,
@@ -402,7 +405,6 @@ async def test_a_cancelled_fetch_is_cancelled() -> None:
     [
         b"",
         b"\0\0\0\0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\nContent-Type: text/html\r\n\r\n<p>short",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\nzz\r\n",
         b"HTTP/1.1 200 OK\r\n" + b"X-Header: yes\r\n" * 20_000 + b"\r\n",
     ],
@@ -416,6 +418,85 @@ async def test_broken_servers_are_outcomes(answer: bytes) -> None:
         writer.close()
 
     assert (await fetch_from(broken)).status is FetchStatus.CONNECT_ERROR
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+async def test_a_body_that_ends_too_early_is_truncated(coding: str, framing: str) -> None:
+    """Half a page is not a page, however its end was announced."""
+    body = gzip.compress(HTML.encode()) if coding == "gzip" else HTML.encode()
+    half = body[: len(body) // 2]
+    frame = f"Content-Length: {len(body)}" if framing == "length" else "Transfer-Encoding: chunked"
+    data = half if framing == "length" else b"%x\r\n%s\r\n" % (len(half), half)
+
+    async def cut(_path: str, _headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
+        head = f"HTTP/1.1 200 OK\r\n{frame}\r\nContent-Encoding: {coding}\r\n"
+        writer.write(head.encode() + b"Content-Type: text/html\r\n\r\n" + data)
+        await writer.drain()
+        writer.close()
+
+    outcome = await fetch_from(cut)
+    assert (outcome.status, outcome.text) == (FetchStatus.TRUNCATED, "")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/pdf", "application/octet-stream", "text/html", "text/plain"]
+)
+async def test_a_pdf_is_read_whatever_it_is_called(content_type: str) -> None:
+    """The first bytes decide, also behind a few of rubbish."""
+    data = pdf([[SENTENCE]], info="/CreationDate(D:20200202103000Z)")
+    for body in (data, b"\r\n" + data):
+        outcome = await fetch_one(response(body, content_type=content_type))
+        assert (outcome.status, outcome.text, outcome.published_on) == (
+            FetchStatus.OK,
+            SENTENCE,
+            "2020-02-02",
+        )
+
+
+async def test_the_larger_cap_is_for_what_is_declared_and_begins_as_a_pdf() -> None:
+    """Neither the type nor the first bytes alone raise the cap."""
+    data = pdf([[SENTENCE]] * 2_000)
+    caps = {"fetch_max_body_bytes": 50_000, "fetch_max_pdf_bytes": 2_000_000}
+    page = b"<html>" + b"x" * 500_000
+    assert 100_000 < len(data) < 2_000_000
+    outcomes = [
+        await fetch_one(response(body, content_type=content_type), **caps)
+        for body, content_type in (
+            (data, "application/pdf"), (data, "text/html"), (page, "application/pdf"),
+        )
+    ]  # fmt: skip
+    statuses = [outcome.status for outcome in outcomes]
+    assert statuses == [FetchStatus.OK, FetchStatus.TOO_LARGE, FetchStatus.TOO_LARGE]
+
+
+async def test_a_pdf_bomb_costs_one_page() -> None:
+    """A small PDF that inflates to hundreds of megabytes ends in an outcome; the next is read."""
+    bomb = pdf([[]], content=b" " * 400_000_000)
+    assert len(bomb) < 1_000_000
+    outcome = await fetch_one(response(bomb, content_type="application/pdf"))
+    assert not outcome.ok
+    assert (await fetch_one(response(HTML))).ok
+
+
+@pytest.mark.parametrize("status", ["403 Forbidden", "503 Service Unavailable", "429 Too Many"])
+async def test_a_browser_check_with_an_error_status_is_named(status: str) -> None:
+    """A captcha that comes with a refusal is a challenge, a plain refusal is not."""
+    check = PAGES["challenged"]["browser check"]
+    outcome = await fetch_one(response(check, status=status))
+    assert (outcome.status, outcome.http_status) == (FetchStatus.CHALLENGED, int(status[:3]))
+    header = response("no", status=status, headers=[("cf-mitigated", "challenge")])
+    assert (await fetch_one(header)).status is FetchStatus.CHALLENGED
+    assert (await fetch_one(response(HTML, status=status))).status is FetchStatus.HTTP_ERROR
+
+
+@pytest.mark.parametrize("kind", PAGES)
+async def test_each_named_failure_arrives(kind: str) -> None:
+    """What extraction calls a page is what the caller is told, and there is no text."""
+    for page in PAGES[kind].values():
+        outcome = await fetch_one(response(page))
+        assert (outcome.status.value, outcome.text, outcome.http_status) == (kind, "", 200)
+        assert outcome.detail
 
 
 async def test_the_user_agent_is_sent() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from citeflow.fetch.extract import extract_page, run
 from citeflow.fetch.paragraphs import main_paragraphs, page_language, revise_linear
 from citeflow.fetch.title import Titles, find_titles, without_title_lines
 
+TODAY = datetime.date(2026, 5, 1)
 GERMAN = (
     "Die Gemeinde hat im vergangenen Jahr beschlossen, dass die alte Brücke über den Fluss nicht "
     "mehr für den Verkehr geöffnet wird, weil die Pfeiler nach dem Hochwasser nicht sicher sind. "
@@ -32,7 +34,7 @@ MENU = "<ul>" + "<li><a href=/x>Menu entry</a></li>" * 20 + "</ul>"
 
 def extract(html: str | bytes, kind: Kind = Kind.HTML, max_chars: int = 2000) -> Extracted:
     data = html.encode() if isinstance(html, str) else html
-    return extract_page(ExtractRequest(data, kind, "", max_chars))
+    return extract_page(ExtractRequest(data, kind, "", max_chars, TODAY))
 
 
 def test_the_article_is_found_among_the_rest() -> None:
@@ -193,7 +195,7 @@ def test_hostile_input_ends_quickly(name: str) -> None:
 @given(st.binary(max_size=300), st.sampled_from(list(Kind)))
 def test_any_bytes_are_a_page(data: bytes, kind: Kind) -> None:
     """No body makes extraction fail, and the form for workers gives the same answer."""
-    request = ExtractRequest(data, kind, "", 100)
+    request = ExtractRequest(data, kind, "", 100, TODAY)
     page = extract_page(request)
     assert len(page.text) <= 100
     answer = msgspec.msgpack.decode(run(msgspec.msgpack.encode(request)), type=Extracted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 
 import pytest
@@ -15,6 +16,7 @@ from citeflow.fetch.extract import extract_page
 from citeflow.fetch.first_pass import Frame, agree, by_resiliparse, read_frame, resembles
 from citeflow.fetch.prune import prune
 
+TODAY = datetime.date(2026, 5, 1)
 SENTENCES = (
     "The harbour was dredged in the spring, and ships of a deeper draught have called since then.",
     "Fishermen had asked for it for a decade, because the channel moved after each winter storm.",
@@ -80,7 +82,7 @@ def test_a_plain_article_is_read_by_the_first_pass_and_others_by_the_thorough_on
     """The stage says which reading the text is of."""
 
     def stage(html: str) -> str:
-        return extract_page(ExtractRequest(html.encode(), Kind.HTML, "", 2000)).stage
+        return extract_page(ExtractRequest(html.encode(), Kind.HTML, "", 2000, TODAY)).stage
 
     assert stage(f"<body>{MENU}<article>{ARTICLE}</article>") == "frame"
     assert stage(f"<body><p>{SENTENCES[0]}</p>") in ("trafilatura", "justext", "resiliparse")
