@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from citeflow.fetch import FetchOutcome as FetchOutcome
     from citeflow.fetch import FetchStatus as FetchStatus
     from citeflow.fetch import PageFetcher as PageFetcher
+    from citeflow.fetch.api import afetch_outcome as afetch_outcome
+    from citeflow.fetch.api import afetch_text as afetch_text
+    from citeflow.fetch.api import afetch_text_and_date as afetch_text_and_date
+    from citeflow.fetch.api import ais_public_https as ais_public_https
+    from citeflow.fetch.api import extract_published_date as extract_published_date
+    from citeflow.fetch.api import fetch_outcome as fetch_outcome
+    from citeflow.fetch.api import fetch_text as fetch_text
+    from citeflow.fetch.api import fetch_text_and_date as fetch_text_and_date
+    from citeflow.fetch.api import is_public_https as is_public_https
+    from citeflow.fetch.api import strip_html_to_text as strip_html_to_text
     from citeflow.findings import Finding as Finding
     from citeflow.findings import Severity as Severity
     from citeflow.findings import collect_findings as collect_findings
@@ -87,6 +97,10 @@ __all__ = [
     "Source",
     "URLScrapeError",
     "WebResearcher",
+    "afetch_outcome",
+    "afetch_text",
+    "afetch_text_and_date",
+    "ais_public_https",
     "assemble",
     "available_backends",
     "aweb_search",
@@ -95,10 +109,16 @@ __all__ = [
     "backend_names",
     "collect_findings",
     "emit_finding",
+    "extract_published_date",
+    "fetch_outcome",
+    "fetch_text",
+    "fetch_text_and_date",
     "get_known_references",
+    "is_public_https",
     "research_topic",
     "resolve_redirect",
     "set_finding_sink",
+    "strip_html_to_text",
     "web_search",
     "web_search_verbose",
     "web_search_with_provenance",
@@ -114,6 +134,16 @@ _HOME = {
     "FetchOutcome": "citeflow.fetch",
     "FetchStatus": "citeflow.fetch",
     "PageFetcher": "citeflow.fetch",
+    "afetch_outcome": "citeflow.fetch.api",
+    "afetch_text": "citeflow.fetch.api",
+    "afetch_text_and_date": "citeflow.fetch.api",
+    "ais_public_https": "citeflow.fetch.api",
+    "extract_published_date": "citeflow.fetch.api",
+    "fetch_outcome": "citeflow.fetch.api",
+    "fetch_text": "citeflow.fetch.api",
+    "fetch_text_and_date": "citeflow.fetch.api",
+    "is_public_https": "citeflow.fetch.api",
+    "strip_html_to_text": "citeflow.fetch.api",
     "Finding": "citeflow.findings",
     "Severity": "citeflow.findings",
     "collect_findings": "citeflow.findings",

@@ -1,4 +1,4 @@
-"""The command line: `citeflow context TOPIC`, `citeflow search QUERY` and `citeflow settings`.
+"""The command line: `citeflow context`, `citeflow search`, `citeflow fetch`, `citeflow settings`.
 
 The corpus or JSON goes to standard output, notes go to standard error. Exit status: 0 when
 there is a result, 1 when there is nothing to cite, 2 for wrong usage. A search that was answered
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from citeflow.fetch.api import fetch_outcome
 from citeflow.findings import Finding, collect_findings
 from citeflow.research import ResearchReport, ResearchService
 from citeflow.search import SearchOutcome, web_search_outcome
@@ -44,6 +45,12 @@ example:
   citeflow search "FastAPI streaming" -k 10 | jq -r '.[].url'
 
 exit status: 0 answered (an empty list means that nothing matched), 3 blocked or failed
+"""
+_FETCH_EXAMPLE = """\
+example:
+  citeflow fetch https://example.org/page --json-outcome | jq -r .status
+
+exit status: 0 read, 3 not read; the reason goes to stderr
 """
 _SETTINGS_EXAMPLE = """\
 example:
@@ -100,6 +107,28 @@ def build_parser() -> argparse.ArgumentParser:
         "--json-outcome",
         action="store_true",
         help="print an object with status, note and provenance too",
+    )
+    fetch = commands.add_parser(
+        "fetch",
+        help="print the main text of a page",
+        description="Read the page or PDF at URL (https only); JSON to stdout.",
+        epilog=_FETCH_EXAMPLE,
+        formatter_class=raw,
+    )
+    fetch.add_argument("url", metavar="URL", help="what to read")
+    fetch.add_argument(
+        "--max-chars", type=_count, default=4000, metavar="N", help="characters (default: 4000)"
+    )
+    fetch.add_argument(
+        "--max-bytes", type=_count, default=400_000, metavar="N", help="bytes (default: 400000)"
+    )
+    fetch.add_argument(
+        "--timeout-s", type=_seconds, default=8.0, metavar="S", help="seconds in all (default: 8)"
+    )
+    fetch.add_argument(
+        "--json-outcome",
+        action="store_true",
+        help="print an object with status, title, dates, final URL and so on too",
     )
     settings = commands.add_parser(
         "settings",
@@ -167,6 +196,18 @@ def _search(args: argparse.Namespace) -> int:
     for line in _search_notes(outcome):
         print(line, file=sys.stderr)  # noqa: T201 - notes to the person at the terminal
     return 0 if outcome.status.answered else _NOT_ANSWERED
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    outcome = fetch_outcome(args.url, args.max_bytes, args.timeout_s, args.max_chars)
+    found = dataclasses.asdict(outcome)
+    shown = found if args.json_outcome else {"url": outcome.url, "text": outcome.text}
+    # ASCII, as for searches.
+    print(json.dumps(shown, indent=2))  # noqa: T201 - the result of the command
+    if not outcome.ok:
+        reason = f"citeflow: {outcome.status.value}: {_ascii(outcome.detail)}"
+        print(reason, file=sys.stderr)  # noqa: T201 - notes to the person at the terminal
+    return 0 if outcome.ok else _NOT_ANSWERED
 
 
 def _search_notes(outcome: SearchOutcome) -> list[str]:
@@ -240,4 +281,4 @@ def _print_json(value: object) -> None:
     sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
-_RUN = {"context": _context, "search": _search, "settings": _settings}
+_RUN = {"context": _context, "search": _search, "fetch": _fetch, "settings": _settings}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import httpcore
 import httpx
 
+from citeflow.errors import SSRFBlockedError
 from citeflow.fetch.content_type import (
     PDF_TYPES,
     SNIFF_BYTES,
@@ -74,6 +75,7 @@ class Download:
     user_agent: str
     max_bytes: int
     max_pdf_bytes: int
+    https_only: bool = False
     on_pdf: Callable[[], None] = lambda: None
     final_url: str = field(default="", init=False)
     http_status: int | None = field(default=None, init=False)
@@ -86,6 +88,12 @@ class Download:
         transport.
         """
         target = check_url(url, self.policy)
+        if (
+            self.https_only
+            and target.origin.scheme != "https"
+            and target.origin not in self.policy.allowed_origins
+        ):
+            raise SSRFBlockedError("only https is read")
         for _ in range(FETCH_LIMITS.redirects + 1):
             response = await self._request(target)
             try:

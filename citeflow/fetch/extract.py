@@ -17,6 +17,7 @@ import msgspec
 import trafilatura
 from selectolax.lexbor import LexborHTMLParser
 
+from citeflow.fetch.agreement import agree, resembles
 from citeflow.fetch.charset import decode
 from citeflow.fetch.clean import (
     clean_text,
@@ -28,7 +29,7 @@ from citeflow.fetch.clean import (
 from citeflow.fetch.content_type import Kind
 from citeflow.fetch.dates import PageDate, page_date
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
-from citeflow.fetch.first_pass import Frame, agree, by_resiliparse, read_frame, resembles
+from citeflow.fetch.first_pass import Frame, by_resiliparse, read_frame
 from citeflow.fetch.guard import guard
 from citeflow.fetch.limits import EXTRACT_LIMITS
 from citeflow.fetch.paragraphs import main_paragraphs

@@ -21,7 +21,7 @@ from citeflow.errors import SSRFBlockedError, URLScrapeError
 from citeflow.fetch.download import Body, Download, FetchEndedError
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
 from citeflow.fetch.inflate import BodyTooLargeError, BrokenBodyError, TruncatedBodyError
-from citeflow.fetch.limits import EXTRACT_LIMITS
+from citeflow.fetch.limits import EXTRACT_LIMITS, PageLimits
 from citeflow.fetch.network import NameNotFoundError, Resolver, resolve_host
 from citeflow.fetch.outcome import FetchOutcome, FetchStatus
 from citeflow.fetch.targets import Policy, parse_origins
@@ -38,6 +38,7 @@ __all__ = ["PageFetcher", "failure_of"]
 
 logger = logging.getLogger(__name__)
 
+_AS_SETTINGS = PageLimits()
 _READABILITY = {
     Readability.OK: (FetchStatus.OK, ""),
     Readability.EMPTY: (FetchStatus.EMPTY, "the page has no main text"),
@@ -98,11 +99,14 @@ class PageFetcher:
     ) -> None:
         await self._transport.aclose()
 
-    async def fetch(self, url: str, *, timeout: float | None = None) -> FetchOutcome:
+    async def fetch(
+        self, url: str, *, timeout: float | None = None, limits: PageLimits = _AS_SETTINGS
+    ) -> FetchOutcome:
         """Read one page; never raises, except for its own cancellation.
 
         `timeout` in seconds bounds the whole download, from the name look-up to the last byte
-        (default: `web_research_fetch_timeout_seconds`). Extraction has a bound of its own, from
+        (default: `web_research_fetch_timeout_seconds`); `limits` replaces other settings for this
+        call. Extraction has a bound of its own, from
         when a worker takes the page.
         """
         started = time.monotonic()
@@ -114,16 +118,21 @@ class PageFetcher:
                 config.get_bool("url_scraper_allow_internal_ips"),
             ),
             build_crawler_ua(config),
-            config.get_int("fetch_max_body_bytes"),
-            config.get_int("fetch_max_pdf_bytes"),
+            _first(limits.max_bytes, config.get_int("fetch_max_body_bytes")),
+            _first(limits.max_pdf_bytes, config.get_int("fetch_max_pdf_bytes")),
+            https_only=limits.https_only,
         )
+        max_chars = _first(limits.max_chars, config.get_int("web_research_max_content_chars"))
         if timeout is None:
             timeout = config.get_float("web_research_fetch_timeout_seconds")
         outcome = FetchOutcome(FetchStatus.ERROR, url, fetched_at=time.time())
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout) as deadline:
+                if limits.pdf_seconds is not None:
+                    ends = asyncio.get_running_loop().time() + limits.pdf_seconds
+                    download.on_pdf = functools.partial(deadline.reschedule, ends)
                 body = await download.run(url)
-            outcome = _with_text(outcome, await self._extract(body))
+            outcome = _with_text(outcome, await _extract(body, max_chars))
         except Exception as exc:  # the boundary of the stage: all becomes an outcome
             status, detail = failure_of(exc)
             if status is FetchStatus.ERROR:
@@ -137,18 +146,16 @@ class PageFetcher:
             elapsed_ms=(time.monotonic() - started) * 1000,
         )
 
-    async def _extract(self, body: Body) -> Extracted:
-        request = ExtractRequest(
-            body.data,
-            body.kind,
-            body.charset,
-            self._site_config.get_int("web_research_max_content_chars"),
-            datetime.datetime.now(datetime.UTC).date(),
-        )
-        answer = await _workers().run(
-            msgspec.msgpack.encode(request), timeout=EXTRACT_LIMITS.seconds
-        )
-        return msgspec.msgpack.decode(answer, type=Extracted)
+
+async def _extract(body: Body, max_chars: int) -> Extracted:
+    today = datetime.datetime.now(datetime.UTC).date()
+    request = ExtractRequest(body.data, body.kind, body.charset, max_chars, today)
+    answer = await _workers().run(msgspec.msgpack.encode(request), timeout=EXTRACT_LIMITS.seconds)
+    return msgspec.msgpack.decode(answer, type=Extracted)
+
+
+def _first(wanted: int | None, default: int) -> int:
+    return default if wanted is None else wanted
 
 
 def _with_text(outcome: FetchOutcome, page: Extracted) -> FetchOutcome:

@@ -8,15 +8,17 @@ good as the thorough one's or better; where they do not, neither is taken.
 
 from __future__ import annotations
 
-import functools
+import bisect
+import itertools
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-__all__ = ["Frame", "agree", "by_resiliparse", "read_frame", "resembles"]
+__all__ = ["Frame", "by_resiliparse", "read_frame"]
 
 # What a page's own markup says is not its text, whatever is in it.
 _NOT_TEXT = (
@@ -30,28 +32,19 @@ _NAMED_ASIDE = (
     "share social related sidebar footer breadcrumb newsletter subscri promo cookie consent byline "
     "author tag-list tags widget popup modal advert sponsor caption recommend more- most- rating "
     "login signup disclaimer copyright trending toolbar pager pagination prevnext nav- navbar "
-    "postmeta post-meta entry-meta article-meta bio timestamp teaser hidden"
+    "postmeta post-meta entry-meta article-meta bio timestamp teaser"
 )
 _NAMED_COMMENTS = "comment disqus respond kommentar replies"
 
 
-def _any_of(parts: str) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, parts.split())), re.IGNORECASE)
-
-
-_IS_NAMED_ASIDE, _IS_NAMED_COMMENTS = _any_of(_NAMED_ASIDE), _any_of(_NAMED_COMMENTS)
 # The shares of the page's paragraphs from which a name is a mistake: a body of class "no-sidebar"
 # is not a sidebar. Comments may outweigh what they are about.
 _NOT_TEXT_SHARE, _ASIDE_SHARE, _COMMENTS_SHARE = 0.35, 0.25, 0.8
-
-
-@functools.lru_cache(maxsize=4096)
-def _named_share(names: str) -> float:
-    """The share for an element of these class and id names, 0 when they say nothing."""
-    if _IS_NAMED_COMMENTS.search(names):
-        return _COMMENTS_SHARE
-    return _ASIDE_SHARE if _IS_NAMED_ASIDE.search(names) else 0.0
-
+_NAMED = tuple(
+    (part, share)
+    for parts, share in ((_NAMED_ASIDE, _ASIDE_SHARE), (_NAMED_COMMENTS, _COMMENTS_SHARE))
+    for part in parts.split()
+)
 
 _BLOCK_NAMES = (
     "address article blockquote body br center dd details div dl dt fieldset figure form h1 h2 h3 "
@@ -64,6 +57,9 @@ _MENU_SHARES = {"ul": 0.6, "ol": 0.6, "li": 0.6, "table": 0.6} | dict.fromkeys(
     ("div", "section", "p", "h2", "h3", "h4"), 0.8
 )
 _PARAGRAPHS = "p, pre, blockquote, li, td, dd"
+# With less in paragraphs, the text is elsewhere.
+_FEW_CHARS = 500
+_DIVISIONS = "div, section, article, main, center, font, span"
 _PARAGRAPH_CHARS = 60
 _LINK_SHARE = 0.4
 # A row with one of these in it is not data but the layout of an old page.
@@ -78,17 +74,10 @@ _MAX_PARAGRAPHS = 5_000
 _SHORT = frozenset({"p", "li", "td", "th", "dt", "dd", *_HEADINGS})
 _LABEL_CHARS = 30
 _SENTENCE_END = re.compile("[.!?:;,\u2026\u3002\uff01\uff1f\"'\u201d\u2019\u00bb)\\]]\\s*\\Z")
-_WORD = re.compile(r"\w+")
 
 # A page with as many headings that are links is a list of articles, not one.
 _LISTING_HEADINGS = 3
 _HEADING_LINK_CHARS = 15
-# Shorter texts agree by chance.
-_TRUSTED_CHARS = 500
-# Shares of words, and of text in long lines, by which the two readings may differ.
-_AGREEMENT = 0.85
-_ONE_SIDED = 0.1
-_LONG_LINE_CHARS = 80
 
 
 class Frame(NamedTuple):
@@ -154,15 +143,7 @@ class _Reader:
                 self._link_chars[element] += length
         self._paragraphs: list[tuple[float, tuple[int, ...]]] = []
         weights: defaultdict[int, float] = defaultdict(float)
-        for node in tree.css(_PARAGRAPHS):
-            length = len(node.text(deep=True).strip())
-            if (
-                length < _PARAGRAPH_CHARS
-                or self._link_chars.get(node.mem_id, 0) > _LINK_SHARE * length
-            ):
-                continue
-            # Cells and items nest, and are more often something else than paragraphs are.
-            weight = length if node.tag == "p" else length / 2
+        for node, weight in self._text_nodes(tree):
             chain = self._chain(node)
             self._paragraphs.append((weight, chain))
             if len(self._paragraphs) > _MAX_PARAGRAPHS:
@@ -171,17 +152,32 @@ class _Reader:
                 weights[element] += weight
         total = sum(weight for weight, _ in self._paragraphs)
         shares = {node.mem_id: _NOT_TEXT_SHARE for node in tree.css(_NOT_TEXT)}
-        for node in body.css("[class], [id]"):
-            attributes = node.attributes
-            share = _named_share(f"{attributes.get('class')} {attributes.get('id')}")
-            if share:
-                shares[node.mem_id] = max(share, shares.get(node.mem_id, 0.0))
+        named = body.css("[class], [id]")
+        for number, share in _named_shares([node.attributes for node in named]).items():
+            element = named[number].mem_id
+            shares[element] = max(share, shares.get(element, 0.0))
         self._dropped = {
             element
             for element, share in shares.items()
             if weights.get(element, 0.0) < share * total
         }
         self._dropped.discard(body.mem_id)
+
+    def _text_nodes(self, tree: LexborHTMLParser) -> Iterator[tuple[LexborNode, float]]:
+        total = 0
+        for node in tree.css(_PARAGRAPHS):
+            length = len(node.text(deep=True).strip())
+            links = self._link_chars.get(node.mem_id, 0)
+            if length >= _PARAGRAPH_CHARS and links <= _LINK_SHARE * length:
+                total += length
+                # Cells and items nest, and are more often something else than paragraphs are.
+                yield node, length if node.tag == "p" else length / 2
+        if total < _FEW_CHARS:
+            # Pages that part their text by line breaks or plain divisions.
+            for node in tree.css(_DIVISIONS):
+                length = len(node.text(deep=False).strip())
+                if length >= _PARAGRAPH_CHARS:
+                    yield node, length
 
     def _chain(self, node: LexborNode | None) -> tuple[int, ...]:
         """The addresses of an element and of all it is in, from the inside out."""
@@ -262,6 +258,26 @@ class _Reader:
             self.lines.append(text)
 
 
+def _named_shares(attributes: list[dict[str, str | None]]) -> dict[int, float]:
+    """The shares of those elements, by their place in the list, that are named as no text.
+
+    All names are searched at once: a hundred searches for a whole page instead of for each element.
+    """
+    lines = [
+        f"{names.get('class')} {names.get('id')}".replace("\n", " ").lower() for names in attributes
+    ]
+    starts = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
+    joined = "\n".join(lines)
+    shares: dict[int, float] = {}
+    for part, share in _NAMED:
+        found = joined.find(part)
+        while found >= 0:
+            number = bisect.bisect_right(starts, found) - 1
+            shares[number] = max(share, shares.get(number, 0.0))
+            found = joined.find(part, starts[number + 1])
+    return shares
+
+
 def _trimmed(lines: list[str]) -> list[str]:
     """The lines without short ones at both ends, which are bylines, credits and headings."""
 
@@ -272,33 +288,3 @@ def _trimmed(lines: list[str]) -> list[str]:
 
     good = [number for number, line in enumerate(lines) if is_text(line)]
     return lines[good[0] : good[-1] + 1] if good else []
-
-
-def agree(frame: Frame, other: str) -> bool:
-    """True when the frame reader's text can be trusted, `other` being another reader's."""
-    text = frame.text
-    if frame.listing or len(text) < _TRUSTED_CHARS:
-        return False
-    ours, theirs = Counter(_WORD.findall(text)), Counter(_WORD.findall(other))
-    common = (ours & theirs).total()
-    if 2 * common < _AGREEMENT * (ours.total() + theirs.total()):
-        return False
-    allowed = _ONE_SIDED * len(text)
-    return _only_in(other, text) <= allowed and _only_in(text, other) <= allowed
-
-
-def resembles(text: str, other: str) -> bool:
-    """True when the two have at least half of their words in common."""
-    ours, theirs = Counter(_WORD.findall(text)), Counter(_WORD.findall(other))
-    return 4 * (ours & theirs).total() >= ours.total() + theirs.total() > 0
-
-
-def _only_in(text: str, other: str) -> int:
-    """Characters in the long lines of `text` whose words `other` does not have in a row."""
-    squeezed = _squeezed(other)
-    lines = (line for line in text.split("\n") if len(line) >= _LONG_LINE_CHARS)
-    return sum(len(line) for line in lines if _squeezed(line) not in squeezed)
-
-
-def _squeezed(text: str) -> str:
-    return "".join(_WORD.findall(text))

@@ -11,6 +11,7 @@ __all__ = [
     "ConnectLimits",
     "ExtractLimits",
     "FetchLimits",
+    "PageLimits",
 ]
 
 
@@ -39,6 +40,21 @@ class FetchLimits:
     # Content codings stacked on one body; servers use one, misconfigured ones two. Each further
     # layer multiplies what a small body can inflate to.
     content_codings: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PageLimits:
+    """What one call wants otherwise than the settings say; None: as they say.
+
+    Bytes as sent and again after decompression, characters of text, seconds for the whole
+    download once it turns out to be a PDF.
+    """
+
+    max_bytes: int | None = None
+    max_pdf_bytes: int | None = None
+    max_chars: int | None = None
+    pdf_seconds: float | None = None
+    https_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,9 @@ went wrong, and the note and the provenance say what that was.
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import threading
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
+from citeflow.running import run_to_end
 from citeflow.search.backend import SearchBackend
 from citeflow.search.chain import SearchChain
 from citeflow.search.outcome import SearchOutcome, SearchProvenance
@@ -37,8 +33,6 @@ __all__ = [
     "web_search_verbose",
     "web_search_with_provenance",
 ]
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -90,7 +84,7 @@ def web_search_outcome(
     query: str, k: int = 5, timeout_s: float = 8.0, *, site_config: SiteConfig | None = None
 ) -> SearchOutcome:
     """The whole truth about a search; as `aweb_search_outcome`, for code that is not async."""
-    return _run(lambda: aweb_search_outcome(query, k, timeout_s, site_config=site_config))
+    return run_to_end(lambda: aweb_search_outcome(query, k, timeout_s, site_config=site_config))
 
 
 def web_search_with_provenance(
@@ -104,7 +98,9 @@ def web_search_with_provenance(
     them challenged us. At most `k` results within `timeout_s` seconds in all. Safe to call from
     any thread, also while an event loop runs in it, which it then blocks.
     """
-    return _run(lambda: aweb_search_with_provenance(query, k, timeout_s, site_config=site_config))
+    return run_to_end(
+        lambda: aweb_search_with_provenance(query, k, timeout_s, site_config=site_config)
+    )
 
 
 def web_search_verbose(
@@ -114,14 +110,14 @@ def web_search_verbose(
 
     An empty list with a note is not evidence that nothing matched.
     """
-    return _run(lambda: aweb_search_verbose(query, k, timeout_s, site_config=site_config))
+    return run_to_end(lambda: aweb_search_verbose(query, k, timeout_s, site_config=site_config))
 
 
 def web_search(
     query: str, k: int = 5, timeout_s: float = 8.0, *, site_config: SiteConfig | None = None
 ) -> list[Source]:
     """At most `k` results in the engine's order within `timeout_s` seconds; `[]` on failure."""
-    return _run(lambda: aweb_search(query, k, timeout_s, site_config=site_config))
+    return run_to_end(lambda: aweb_search(query, k, timeout_s, site_config=site_config))
 
 
 def available_backends(*, site_config: SiteConfig | None = None) -> list[SearchBackend]:
@@ -132,30 +128,6 @@ def available_backends(*, site_config: SiteConfig | None = None) -> list[SearchB
 def backend_names(*, site_config: SiteConfig | None = None) -> list[str]:
     """The names of the available backends, in order."""
     return [backend.name for backend in available_backends(site_config=site_config)]
-
-
-def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end here, or in a thread of its own where a loop already runs."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    results: list[T] = []
-    errors: list[BaseException] = []
-    context = contextvars.copy_context()  # findings still reach the caller's collector
-
-    def work() -> None:
-        try:
-            results.append(context.run(asyncio.run, make()))
-        except BaseException as exc:  # noqa: BLE001 - raised again in the caller's thread
-            errors.append(exc)
-
-    thread = threading.Thread(target=work, name="citeflow-search", daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
 
 
 def _text(query: object) -> str:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from citeflow.fetch.agreement import agree, resembles
 from citeflow.fetch.content_type import Kind
 from citeflow.fetch.exchange import ExtractRequest
 from citeflow.fetch.extract import extract_page
-from citeflow.fetch.first_pass import Frame, agree, by_resiliparse, read_frame, resembles
+from citeflow.fetch.first_pass import Frame, by_resiliparse, read_frame
 from citeflow.fetch.prune import prune
 
 TODAY = datetime.date(2026, 5, 1)
