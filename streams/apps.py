@@ -22,6 +22,7 @@ from agents.fetch import FetchAgent
 from agents.search import SearchAgent
 from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
+from streams.kafka_transport import CarefulTransport, stop_flow_until_sought
 from streams.publisher import Publisher
 from streams.request_table import RequestTable
 from streams.resources import Resources, utc_now
@@ -72,8 +73,12 @@ def _app_id(config: StreamConfig, name: str) -> str:
 class _App(faust.App):
     """A Faust application that opens and closes the resources its agents use."""
 
+    fetch_wait: float | None = None
     resources: Resources | None = None
     companions: Sequence[faust.App] = ()
+
+    def _new_transport(self) -> CarefulTransport:
+        return CarefulTransport(self.conf.broker_consumer, self)
 
     async def on_first_start(self) -> None:
         """Create no data directories: tables live in memory and on the broker."""
@@ -90,7 +95,7 @@ class _App(faust.App):
 
 def _new_app(name: str, config: StreamConfig) -> _App:
     brokers = ";".join(f"kafka://{host.strip()}" for host in config.broker.split(","))
-    return _App(
+    app = _App(
         _app_id(config, name),
         broker=brokers,
         processing_guarantee="at_least_once",
@@ -117,6 +122,9 @@ def _new_app(name: str, config: StreamConfig) -> _App:
         # Faust would otherwise take over the process's logging and streams.
         worker_redirect_stdouts=False,
     )
+    app.fetch_wait = config.fetch_wait
+    stop_flow_until_sought(app)
+    return app
 
 
 def _attach(

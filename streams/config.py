@@ -43,6 +43,8 @@ class StreamConfig:
     # Seconds between two looks at which requests are due.
     due_interval: float = 1.0
     max_batch_size: int = 16_384
+    # How long the broker may hold a fetch that has nothing to give; None leaves Faust's 1.5 s.
+    fetch_wait: float | None = None
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> StreamConfig:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
-from streams.embedded import embedded_profile, running_broker, tune_fetch_wait
+from streams.embedded import embedded_profile, running_broker
 from streams.runner import WorkerRunner, wait_for_topics
 
 __all__ = ["development_line", "say"]
@@ -31,7 +31,6 @@ async def development_line(
     With `demo`, searches and pages come from a sample web on loopback, and nothing else is
     asked: it works with no internet.
     """
-    tune_fetch_wait()
     async with contextlib.AsyncExitStack() as stack:
         broker = await stack.enter_async_context(running_broker())
         local = embedded_profile(config, broker.address, partitions=DEV_PARTITIONS)

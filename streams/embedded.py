@@ -17,7 +17,6 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
 
 from streams.config import StreamConfig
 
@@ -26,7 +25,6 @@ __all__ = [
     "embedded_profile",
     "free_port",
     "running_broker",
-    "tune_fetch_wait",
 ]
 
 START_TIMEOUT = 10.0
@@ -46,31 +44,12 @@ def embedded_profile(config: StreamConfig, broker: str, *, partitions: int) -> S
         # The end of a partition is reported wrongly after a batch of several records, and a
         # table would lose its tail on recovery: one record per batch.
         max_batch_size=1,
+        # A fetch is held to its end even when records arrive meanwhile.
+        fetch_wait=0.02,
         commit_interval=0.3,
         due_interval=0.5,
         stop_timeout=3.0,
     )
-
-
-def tune_fetch_wait(milliseconds: int = 20) -> None:
-    """Make Faust's consumers poll often, for this process.
-
-    Faust asks the broker to hold a fetch for 1.5 s; this broker holds it to the end even when
-    records arrive meanwhile, which costs every hop of the line that time.
-    """
-    from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
-
-    original = AIOKafkaConsumerThread._create_worker_consumer
-    if getattr(original, "_citeflow_tuned", False):
-        return
-
-    def create(self: Any, transport: Any) -> Any:
-        consumer = original(self, transport)
-        consumer._fetch_max_wait_ms = milliseconds
-        return consumer
-
-    create._citeflow_tuned = True  # type: ignore[attr-defined]
-    AIOKafkaConsumerThread._create_worker_consumer = create  # type: ignore[method-assign]
 
 
 def free_port() -> int:

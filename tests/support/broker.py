@@ -16,7 +16,7 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from streams.config import StreamConfig
-from streams.embedded import EmbeddedBroker, embedded_profile, tune_fetch_wait
+from streams.embedded import EmbeddedBroker, embedded_profile
 from streams.runner import wait_for_topics
 
 __all__ = ["broker_address", "containers", "line_config", "stream_config"]
@@ -69,7 +69,6 @@ def stream_config(broker_address: str) -> StreamConfig:
             due_interval=0.5,
             stop_timeout=5.0,
         )
-    tune_fetch_wait()
     return embedded_profile(config, broker_address, partitions=PARTITIONS)
 
 
