@@ -51,12 +51,6 @@ def _shared_pool() -> WorkerPool:
     return WorkerPool(JOB_TARGET, size=_POOL_SIZE)
 
 
-@functools.cache
-def _installed() -> bool:
-    # Looking through the path takes a tenth of a millisecond, at each search.
-    return importlib.util.find_spec("ddgs") is not None
-
-
 class DuckDuckGoBackend:
     """`html.duckduckgo.com` in the engine's own order.
 
@@ -79,6 +73,8 @@ class DuckDuckGoBackend:
         self._site_config = site_config
         self._engine_url = engine_url
         self._pool = pool
+        # Once, because looking through the path takes a tenth of a millisecond.
+        self._installed = importlib.util.find_spec("ddgs") is not None
 
     @property
     def endpoint(self) -> str:
@@ -87,7 +83,7 @@ class DuckDuckGoBackend:
 
     def available(self) -> bool:
         """True when the ddgs package is installed."""
-        return _installed()
+        return self._installed
 
     async def search(self, query: str, k: int, timeout: float) -> BackendAnswer:
         """See `SearchBackend.search`."""
