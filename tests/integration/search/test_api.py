@@ -7,6 +7,7 @@ import concurrent.futures
 import json
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -247,6 +248,16 @@ async def test_case_21_a_follower_keeps_its_own_deadline(
     sources, note = await citeflow.aweb_search_verbose("q", timeout_s=0.3, site_config=config)
     assert (sources, "not evidence" in (note or "")) == ([], True)
     assert await leader == SOURCES
+
+
+def test_case_21_a_disk_that_hangs_is_no_cache(
+    engine: PlayedEngine, cached: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search goes on without it after a second."""
+    monkeypatch.setattr(cache, "load", lambda *_, **__: time.sleep(4))
+    started = time.monotonic()
+    assert citeflow.web_search("q", site_config=settings(engine, **cached)) == SOURCES
+    assert time.monotonic() - started < 3.5
 
 
 def test_cli_prints_json_and_says_how_it_went(
