@@ -17,8 +17,9 @@ import schemas
 from citeflow.errors import CiteflowError
 from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, required_topics
+from streams.cli_rejected import add_rejected
 from streams.config import StreamConfig
-from streams.dev import development_line, say
+from streams.dev import development_line
 from streams.log_reader import contexts
 from streams.process import run_until_signal
 from streams.profile import load_config
@@ -30,6 +31,7 @@ from streams.runner import (
     wait_for_topics,
 )
 from streams.topics import TOPICS, TopicError, check_topics, ensure_topics
+from streams.voice import result, say
 
 __all__ = ["main"]
 
@@ -100,7 +102,7 @@ async def _topics(arguments: argparse.Namespace, config: StreamConfig) -> int:
     for spec in specs:
         count = counts[spec.name]
         state = "missing" if count is None else f"{count} partitions"
-        _print(f"{spec.name:40} {state:15} {spec.cleanup}")
+        result(f"{spec.name:40} {state:15} {spec.cleanup}")
     wrong = [name for name, count in counts.items() if count != config.partitions]
     if arguments.action == "check" and wrong:
         say(f"error: expected {config.partitions} partitions on {', '.join(sorted(wrong))}")
@@ -111,7 +113,7 @@ async def _topics(arguments: argparse.Namespace, config: StreamConfig) -> int:
 async def _request(arguments: argparse.Namespace, config: StreamConfig) -> int:
     if arguments.wait:
         return await _request_once(config.broker, arguments.topic, arguments.timeout)
-    _print(await request_context(config.broker, schemas.TopicRequested(topic=arguments.topic)))
+    result(await request_context(config.broker, schemas.TopicRequested(topic=arguments.topic)))
     return OK
 
 
@@ -128,7 +130,7 @@ async def _request_once(broker: str, topic: str, timeout: float) -> int:
         return TIMED_OUT
     _report(context)
     if context.corpus:
-        _print(context.corpus)
+        result(context.corpus)
     return OK
 
 
@@ -136,7 +138,7 @@ async def _contexts(arguments: argparse.Namespace, config: StreamConfig) -> int:
     found = contexts(config.broker, request_id=arguments.request_id, follow=arguments.follow)
     async with contextlib.aclosing(found):
         async for context in found:
-            _print(schemas.encode(context).decode())
+            result(schemas.encode(context).decode())
             if arguments.request_id:
                 break
     return OK
@@ -150,10 +152,6 @@ def _report(context: schemas.ContextReady) -> None:
         say(f"  dropped {drop.url}: {drop.reason}{detail}")
     if context.note:
         say(f"  {context.note}")
-
-
-def _print(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - results go to stdout
 
 
 def _set_up_logging(verbose: bool) -> None:
@@ -225,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     request.add_argument("--wait", action="store_true", help="wait for the corpus and print it")
     request.add_argument("--timeout", type=float, default=180.0, help="seconds to wait")
 
+    add_rejected(command)
     found = command(
         "contexts", _contexts, "Print contexts as JSON lines, each once.",
         "python -m streams contexts --follow",
