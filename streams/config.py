@@ -48,18 +48,22 @@ class StreamConfig:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> StreamConfig:
-        """Read `CITEFLOW_BROKER`, `_DATABASE_URL`, `_PARTITIONS`, `_REPLICATION`, `_APP_PREFIX`.
+        """Read `CITEFLOW_BROKER`, `_DATABASE_URL`, `_PARTITIONS`, `_REPLICATION`, `_APP_PREFIX`
+        and `_SESSION_TIMEOUT` (seconds, for a tenth of which a heartbeat is sent).
 
         Raises `SettingsError` when one cannot be used.
         """
         env = os.environ if environ is None else environ
         default = cls()
+        session = _positive(env, "CITEFLOW_SESSION_TIMEOUT", int(default.session_timeout))
         return cls(
             broker=env.get("CITEFLOW_BROKER", "").strip() or default.broker,
             database_url=env.get("CITEFLOW_DATABASE_URL", "").strip(),
             partitions=_positive(env, "CITEFLOW_PARTITIONS", default.partitions),
             replication=_positive(env, "CITEFLOW_REPLICATION", default.replication),
             app_prefix=env.get("CITEFLOW_APP_PREFIX", "").strip() or default.app_prefix,
+            session_timeout=float(session),
+            heartbeat_interval=session / 10,
         )
 
 

@@ -6,6 +6,7 @@ end in different partition counts, which a join cannot survive: Faust then drops
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 DAY_MS = 24 * 60 * 60 * 1000
 JOIN_TABLE = "requests"
+
+VISIBLE_TRIES, VISIBLE_DELAY = 50, 0.2
 
 _TOPIC_ALREADY_EXISTS = 36  # Kafka protocol error code
 
@@ -143,9 +146,14 @@ async def _counts(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec]) -> dic
 
 
 async def _check(admin: AIOKafkaAdminClient, specs: Sequence[TopicSpec], partitions: int) -> None:
-    wrong = {
-        name: count for name, count in (await _counts(admin, specs)).items() if count != partitions
-    }
+    counts = await _counts(admin, specs)
+    # A broker acknowledges a new topic before all its metadata tells of it.
+    for _ in range(VISIBLE_TRIES):
+        if None not in counts.values():
+            break
+        await asyncio.sleep(VISIBLE_DELAY)
+        counts = await _counts(admin, specs)
+    wrong = {name: count for name, count in counts.items() if count != partitions}
     if wrong:
         listed = ", ".join(f"{name} has {count}" for name, count in sorted(wrong.items()))
         raise TopicError(
