@@ -18,11 +18,12 @@ from citeflow.errors import CiteflowError
 from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, required_topics
 from streams.cli_rejected import add_rejected
-from streams.config import StreamConfig
+from streams.cli_replay import add_replay
+from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
 from streams.log_reader import contexts
 from streams.process import run_until_signal
-from streams.profile import load_config
+from streams.profile import PROFILE_ENV, load_config
 from streams.request import request_and_wait, request_context
 from streams.runner import (
     BrokerUnreachableError,
@@ -35,7 +36,8 @@ from streams.voice import result, say
 
 __all__ = ["main"]
 
-OK, FAILED, TIMED_OUT = 0, 1, 4
+OK, FAILED, NOT_SEARCHED, TIMED_OUT = 0, 1, 3, 4
+"""Exit codes. 3: the request was answered, but the search was refused or failed."""
 
 # Beyond the worker's own bound on stopping, for the broker and whatever else must end.
 STOP_MARGIN = 1.2
@@ -49,8 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _set_up_logging(arguments.verbose)
     try:
         config = load_config()
-        if arguments.broker:
-            config = dataclasses.replace(config, broker=arguments.broker)
+        if getattr(arguments, "broker", None):
+            config = dataclasses.replace(config, broker=check_broker(arguments.broker))
         grace = DEV_STOP_GRACE if arguments.command is _dev else config.stop_timeout + STOP_MARGIN
         return run_until_signal(arguments.command(arguments, config), grace=grace)
     except BrokenPipeError:
@@ -64,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         schemas.EventError,
     ) as exc:
         say(f"error: {exc}")
-    except (KafkaError, OSError) as exc:
-        say(f"error: the broker does not answer: {exc or type(exc).__name__}")
+    except KafkaError as exc:
+        say(f"error: no answer from the broker at {config.broker} ({type(exc).__name__})")
     return FAILED
 
 
@@ -74,6 +76,10 @@ async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
         if arguments.once:
             return await _request_once(local.broker, arguments.once, arguments.timeout)
         say(f'try: python -m streams request --broker {local.broker} --wait "{_DEMO_TOPIC}"')
+        say(
+            f"a second worker: {PROFILE_ENV}=embedded python -m streams worker"
+            f" --broker {local.broker}"
+        )
         say("Ctrl-C stops everything")
         with contextlib.suppress(asyncio.CancelledError):
             await runner.wait()
@@ -131,7 +137,11 @@ async def _request_once(broker: str, topic: str, timeout: float) -> int:
     _report(context)
     if context.corpus:
         result(context.corpus)
-    return OK
+    answered = context.outcome not in (
+        schemas.ContextOutcome.BLOCKED,
+        schemas.ContextOutcome.FAILED,
+    )
+    return OK if answered else NOT_SEARCHED
 
 
 async def _contexts(arguments: argparse.Namespace, config: StreamConfig) -> int:
@@ -172,8 +182,9 @@ _DEMO_TOPIC = "FastAPI streaming responses"
 
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--broker", help="host:port[,host:port]; default: CITEFLOW_BROKER")
     common.add_argument("-v", "--verbose", action="store_true", help="log what is going on")
+    remote = argparse.ArgumentParser(add_help=False)
+    remote.add_argument("--broker", help="host:port[,host:port]; default: CITEFLOW_BROKER")
     parser = argparse.ArgumentParser(
         prog="python -m streams",
         description="Topics in, citation-ready corpora out, through Kafka.",
@@ -185,7 +196,11 @@ def _parser() -> argparse.ArgumentParser:
         name: str, run: Coroutine[Any, Any, int] | Any, about: str, example: str
     ) -> argparse.ArgumentParser:
         added = commands.add_parser(
-            name, parents=[common], help=about, description=about, epilog=f"Example: {example}"
+            name,
+            parents=[common] if name == "dev" else [common, remote],
+            help=about,
+            description=about,
+            epilog=f"Example: {example}",
         )
         added.set_defaults(command=run)
         return added
@@ -224,6 +239,7 @@ def _parser() -> argparse.ArgumentParser:
     request.add_argument("--timeout", type=float, default=180.0, help="seconds to wait")
 
     add_rejected(command)
+    add_replay(command)
     found = command(
         "contexts", _contexts, "Print contexts as JSON lines, each once.",
         "python -m streams contexts --follow",

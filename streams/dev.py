@@ -14,8 +14,6 @@ from streams.voice import say
 
 __all__ = ["development_line"]
 
-DEV_PARTITIONS = 4
-
 
 @contextlib.asynccontextmanager
 async def development_line(
@@ -28,7 +26,7 @@ async def development_line(
     """
     async with contextlib.AsyncExitStack() as stack:
         broker = await stack.enter_async_context(running_broker())
-        local = embedded_profile(config, broker.address, partitions=DEV_PARTITIONS)
+        local = embedded_profile(config, broker.address)
         say(f"embedded broker on {broker.address}")
         await wait_for_topics(local)
         if demo:

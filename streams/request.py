@@ -35,8 +35,8 @@ async def produce(
         max_batch_size=1,
         max_request_size=max_request_size,
     )
-    await producer.start()
     try:
+        await producer.start()
         for number, (key, value) in enumerate(records):
             own = list(headers[number]) if headers is not None else None
             await producer.send_and_wait(topic, value, key=key, headers=own)
