@@ -137,11 +137,8 @@ async def _request_once(broker: str, topic: str, timeout: float) -> int:
     _report(context)
     if context.corpus:
         result(context.corpus)
-    answered = context.outcome not in (
-        schemas.ContextOutcome.BLOCKED,
-        schemas.ContextOutcome.FAILED,
-    )
-    return OK if answered else NOT_SEARCHED
+    unsearched = (schemas.ContextOutcome.BLOCKED, schemas.ContextOutcome.FAILED)
+    return NOT_SEARCHED if context.outcome in unsearched else OK
 
 
 async def _contexts(arguments: argparse.Namespace, config: StreamConfig) -> int:
