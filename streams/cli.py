@@ -21,8 +21,9 @@ from streams.cli_rejected import add_rejected
 from streams.cli_replay import add_replay
 from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
+from streams.health import serving_health
 from streams.log_reader import contexts
-from streams.process import run_until_signal
+from streams.process import end_in, run_until_signal
 from streams.profile import PROFILE_ENV, load_config
 from streams.request import request_and_wait, request_context
 from streams.runner import (
@@ -33,6 +34,7 @@ from streams.runner import (
 )
 from streams.topics import TOPICS, TopicError, check_topics, ensure_topics
 from streams.voice import result, say
+from streams.watchdog import WorkerStuckError
 
 __all__ = ["main"]
 
@@ -63,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         TopicError,
         BrokerUnreachableError,
         WorkerCrashedError,
+        WorkerStuckError,
         schemas.EventError,
     ) as exc:
         say(f"error: {exc}")
@@ -81,18 +84,32 @@ async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
             f" --broker {local.broker}"
         )
         say("Ctrl-C stops everything")
-        with contextlib.suppress(asyncio.CancelledError):
-            await runner.wait()
-    return OK
+        return await _until_stopped(runner, DEV_STOP_GRACE)
 
 
 async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
     await wait_for_topics(config, timeout=arguments.broker_timeout)
     runner = WorkerRunner(config, SiteConfig(), apps=arguments.app or APP_NAMES)
-    async with runner:
+    async with contextlib.AsyncExitStack() as stack:
+        if arguments.health_port is not None:
+            await stack.enter_async_context(
+                serving_health(arguments.health_port, runner.unready, host=arguments.health_host)
+            )
+        await stack.enter_async_context(runner)
         say("worker ready")
-        with contextlib.suppress(asyncio.CancelledError):
-            await runner.wait()
+        return await _until_stopped(runner, config.stop_timeout + STOP_MARGIN)
+
+
+async def _until_stopped(runner: WorkerRunner, grace: float) -> int:
+    try:
+        await runner.wait()
+    except asyncio.CancelledError:
+        return OK  # by a signal, which is how it is meant to end
+    except (WorkerCrashedError, WorkerStuckError) as exc:
+        # Said at once, and the end made sure of: what is broken may also hang when stopped.
+        say(f"error: {exc}")
+        end_in(grace, FAILED)
+        return FAILED
     return OK
 
 
@@ -220,6 +237,10 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument(
         "--broker-timeout", type=float, default=60.0, help="seconds to wait for the broker"
     )
+    worker.add_argument(
+        "--health-port", type=int, help="serve /healthz and /readyz on this port; 0: a free one"
+    )
+    worker.add_argument("--health-host", default="127.0.0.1", help="address to serve them on")
 
     topics = command(
         "topics", _topics, f"Create, check or list the {len(TOPICS)} topics and the changelog.",

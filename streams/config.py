@@ -40,6 +40,10 @@ class StreamConfig:
     publish_timeout: float = 30.0
     # How long a stopping worker may drain before it is cut off; a cut loses nothing.
     stop_timeout: float = 25.0
+    # How long commits, a handler or a recovery may stand still: longer than any handler's tries.
+    stall_timeout: float = 300.0
+    # How long no broker may answer; a new worker then waits for it anew.
+    broker_timeout: float = 60.0
     # Seconds between two looks at which requests are due.
     due_interval: float = 1.0
     max_batch_size: int = 16_384

@@ -48,6 +48,8 @@ def embedded_profile(config: StreamConfig, broker: str) -> StreamConfig:
         fetch_wait=0.02,
         commit_interval=0.3,
         due_interval=0.5,
+        # It does not come back with what it held.
+        broker_timeout=5.0,
         stop_timeout=3.0,
     )
 

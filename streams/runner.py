@@ -14,6 +14,7 @@ from streams.apps import APP_NAMES, build_app, required_topics
 from streams.config import StreamConfig
 from streams.topics import ensure_topics
 from streams.voice import say
+from streams.watchdog import Watchdog, unready
 
 if TYPE_CHECKING:
     import faust
@@ -86,15 +87,28 @@ class WorkerRunner:
             await self.stop()
             raise
 
+    def unready(self) -> dict[str, str]:
+        """Why the worker is not ready, by application; empty when it is."""
+        return {app.conf.id: reason for app in self._apps if (reason := unready(app))}
+
     async def wait(self) -> None:
-        """Wait until an application ends. Raises `WorkerCrashedError` when it did by a fault."""
+        """Wait until an application ends.
+
+        Raises `WorkerCrashedError` when one ended by a fault, `WorkerStuckError` when one does
+        not go forward.
+        """
         waits = [asyncio.ensure_future(app.wait_until_stopped()) for app in self._apps]
+        watching = asyncio.ensure_future(Watchdog(self._apps, self._config).run())
+        waits.append(watching)
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            stuck = watching.exception() if watching.done() else None
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+        if stuck is not None:
+            raise stuck
         for app in self._apps:
             if app.crashed:
                 raise WorkerCrashedError(f"{app.conf.id}: {app.crash_reason!r}")
