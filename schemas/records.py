@@ -244,7 +244,10 @@ class Timings(Struct, kw_only=True, frozen=True):
 
 
 class ContextReady(Record, kw_only=True):
-    """The answer to a request: a citation-ready corpus, or the reason why there is none."""
+    """The answer to a request: a citation-ready corpus, or the reason why there is none.
+
+    `pages` are the event ids of the `pages.fetched` records that were judged, by rank.
+    """
 
     SCHEMA: ClassVar[str] = "citeflow.context.ready/1"
 
@@ -266,6 +269,7 @@ class ContextReady(Record, kw_only=True):
     dropped: tuple[DropRecord, ...] = ()
     references: tuple[Link, ...] = ()
     internal_links: tuple[PostLink, ...] = ()
+    pages: tuple[str, ...] = ()
 
     @property
     def key(self) -> bytes:

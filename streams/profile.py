@@ -27,4 +27,4 @@ def load_config(environ: Mapping[str, str] | None = None) -> StreamConfig:
         return config
     if profile != "embedded":
         raise SettingsError(f"{PROFILE_ENV}: expected kafka or embedded, got {profile!r}")
-    return embedded_profile(config, config.broker, partitions=config.partitions)
+    return embedded_profile(config, config.broker)

@@ -13,6 +13,7 @@ from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, build_app, required_topics
 from streams.config import StreamConfig
 from streams.topics import ensure_topics
+from streams.voice import say
 
 if TYPE_CHECKING:
     import faust
@@ -37,6 +38,7 @@ async def wait_for_topics(config: StreamConfig, *, timeout: float = 60.0) -> Non
     topics do not fit.
     """
     loop = asyncio.get_running_loop()
+    waiting = False
     give_up_at = loop.time() + timeout
     while True:
         try:
@@ -48,8 +50,10 @@ async def wait_for_topics(config: StreamConfig, *, timeout: float = 60.0) -> Non
             )
         except (KafkaError, OSError) as exc:
             if loop.time() >= give_up_at:
-                raise BrokerUnreachableError(f"no broker at {config.broker}: {exc}") from exc
-            logger.info("waiting for the broker at %s", config.broker)
+                raise BrokerUnreachableError(f"no broker at {config.broker}") from exc
+            if not waiting:
+                waiting = True
+                say(f"waiting for the broker at {config.broker}, {timeout:g} s at most")
             await asyncio.sleep(0.5)
         else:
             return

@@ -65,17 +65,19 @@ TOPICS: Mapping[str, TopicSpec] = {
         TopicSpec("search.hits", schemas.SearchHits, 30),
         TopicSpec("pages.fetched", schemas.PageFetched, 30),
         TopicSpec("context.ready", schemas.ContextReady, 30, "compact,delete"),
+        # Contexts made again from the log, under other settings perhaps: see streams.replay.
+        TopicSpec("context.replayed", schemas.ContextReady, 30),
         TopicSpec("audit.findings", schemas.AuditFinding, 90),
         TopicSpec("join.due", schemas.JoinDue, 1),
         TopicSpec("events.rejected", schemas.EventRejected, 90),
     )
 }
 
-_BY_RECORD = {spec.record: spec.name for spec in TOPICS.values()}
+_BY_RECORD = {spec.record: spec.name for spec in reversed(list(TOPICS.values())) if spec.record}
 
 
 def topic_of(record: schemas.Record) -> str:
-    """The name of the topic that holds records of this type."""
+    """The name of the topic that agents send records of this type to."""
     return _BY_RECORD[type(record)]
 
 
@@ -96,8 +98,8 @@ async def ensure_topics(
     has another number of partitions than `partitions`.
     """
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
     try:
+        await admin.start()
         response = await admin.create_topics(
             [
                 NewTopic(
@@ -127,8 +129,8 @@ async def ensure_topics(
 async def check_topics(bootstrap: str, specs: Sequence[TopicSpec]) -> dict[str, int | None]:
     """The number of partitions of each topic, None for one that does not exist."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
     try:
+        await admin.start()
         return await _counts(admin, specs)
     finally:
         await admin.close()

@@ -105,18 +105,17 @@ async def broker_address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
 @pytest.fixture
 def stream_config(broker_address: str) -> StreamConfig:
     """A configuration for the broker, with consumer groups of its own; no topics yet."""
-    config = StreamConfig(app_prefix=f"test-{uuid.uuid4().hex[:8]}")
+    config = StreamConfig(app_prefix=f"test-{uuid.uuid4().hex[:8]}", partitions=PARTITIONS)
     if BACKEND != "embedded":
         return replace(
             config,
             broker=broker_address,
-            partitions=PARTITIONS,
             session_timeout=SESSION_TIMEOUT[BACKEND],
             heartbeat_interval=SESSION_TIMEOUT[BACKEND] / 10,
             due_interval=0.5,
             stop_timeout=5.0,
         )
-    return embedded_profile(config, broker_address, partitions=PARTITIONS)
+    return embedded_profile(config, broker_address)
 
 
 @pytest.fixture
