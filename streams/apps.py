@@ -36,12 +36,14 @@ logger = logging.getLogger(__name__)
 
 APP_NAMES = ("ingest", "join", "alert")
 
+# Requests taken for each search that runs: the others wait for a slot or are parked.
+SEARCHES_TAKEN = 4
 # One try of one event, in seconds. A search has a deadline of its own, and is made a second time
-# after a wait when every backend refused: both and the wait end with the budget, ten seconds before
-# the try does, which is the time for looking up own posts. Pages of one request wait for slots and
+# after a wait when every backend refused: both and the wait end with the budget. Before that a
+# request may wait while those taken with it are searched. Pages of one request wait for slots and
 # end with the request's deadline.
-SEARCH_DEADLINE = 90.0
 SEARCH_BUDGET = 80.0
+SEARCH_DEADLINE = SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
 FETCH_DEADLINE = 90.0
 SCORE_DEADLINE = 60.0
 ALERT_DEADLINE = 15.0
@@ -176,6 +178,7 @@ def _ingest(config: StreamConfig, site_config: SiteConfig) -> _App:
         site_config=site_config,
         clock=utc_now,
         posts=app.resources.posts,
+        slots=asyncio.Semaphore(searches),
         budget=SEARCH_BUDGET,
     )
     fetch = FetchAgent(
@@ -184,7 +187,15 @@ def _ingest(config: StreamConfig, site_config: SiteConfig) -> _App:
         clock=utc_now,
         slots=asyncio.Semaphore(fetches),
     )
-    _attach(app, publisher, search, ["topics.requested"], limit=searches, deadline=SEARCH_DEADLINE)
+    # More are taken than are searched: some are parked, and one with a deadline must be known of.
+    _attach(
+        app,
+        publisher,
+        search,
+        ["topics.requested"],
+        limit=searches * SEARCHES_TAKEN,
+        deadline=SEARCH_DEADLINE,
+    )
     _attach(app, publisher, fetch, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
     return app
 

@@ -32,7 +32,7 @@ class StreamConfig:
     session_timeout: float = 30.0
     heartbeat_interval: float = 3.0
     # Must exceed the longest handler, or a rebalance throws out members that are merely busy.
-    rebalance_timeout: float = 120.0
+    rebalance_timeout: float = 360.0
     # Faust forgets what is done but not committed at a rebalance, so commits are frequent.
     commit_interval: float = 0.5
     producer_linger: float = 0.0
@@ -41,7 +41,7 @@ class StreamConfig:
     # How long a stopping worker may drain before it is cut off; a cut loses nothing.
     stop_timeout: float = 25.0
     # How long commits, a handler or a recovery may stand still: longer than any handler's tries.
-    stall_timeout: float = 300.0
+    stall_timeout: float = 600.0
     # How long no broker may answer; a new worker then waits for it anew.
     broker_timeout: float = 60.0
     # Seconds between two looks at which requests are due.

@@ -38,17 +38,16 @@ async def _supervise(main: Coroutine[Any, Any, int], grace: float) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
+    code = FAILED
     try:
-        with contextlib.suppress(asyncio.CancelledError):
-            return await task
-        return INTERRUPTED
-    except BaseException:
-        # Told by whoever called; but threads left behind must not keep the process.
-        end_in(grace, FAILED)
-        raise
+        code = await task
+    except asyncio.CancelledError:
+        code = INTERRUPTED
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+        # Whatever main ended with: tasks and threads left behind must not keep the process. The
+        # signal handlers stay, so that a second signal still ends it at once.
+        end_in(grace, code)
+    return code
 
 
 def end_in(seconds: float, code: int) -> None:

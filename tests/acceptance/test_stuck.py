@@ -15,7 +15,7 @@ import schemas
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
 from streams.embedded import EmbeddedBroker, free_port
-from streams.request import request_and_wait
+from streams.request import produce, request_and_wait
 from streams.runner import wait_for_topics
 from tests.support.broker import BACKEND
 from tests.support.line import web_settings, worker_process
@@ -38,8 +38,9 @@ async def test_a_paused_worker_ends_when_it_goes_on(line_config: StreamConfig) -
 
 
 @pytest.mark.skipif(BACKEND != "embedded", reason="kills a broker of its own, the embedded one")
-async def test_a_worker_whose_broker_is_gone_ends() -> None:
-    """No broker for longer than `broker_timeout`: exit code 1, in bounded time."""
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_worker_whose_broker_is_gone_ends(busy: bool) -> None:
+    """Idle or at work: no broker for longer than `broker_timeout`: exit code 1, in bounded time."""
     broker = EmbeddedBroker()
     broker.start()
     try:
@@ -47,6 +48,9 @@ async def test_a_worker_whose_broker_is_gone_ends() -> None:
         config = replace(StreamConfig(), broker=broker.address, partitions=2)
         await wait_for_topics(config)
         async with DemoWeb() as web, worker_process(config, web_settings(web.origin)) as worker:
+            if busy:
+                requests = [(None, b'{"topic": "Redis caching"}')] * 40
+                await produce(config.broker, "topics.requested", requests)
             broker.stop()
             assert await asyncio.wait_for(worker.wait(), 40) == 1
     finally:

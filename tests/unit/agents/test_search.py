@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -315,3 +316,29 @@ async def test_all_searching_ends_within_the_budget() -> None:
         schemas.TopicRequested(topic="x"), {"web_research_search_deadline_seconds": 600}
     )
     assert engine.asked == [80.0, pytest.approx(80 - 30 - 20.2)]
+
+
+async def test_a_deadline_is_kept_though_no_slot_is_free() -> None:
+    """A request that does not get its turn before its deadline is answered `timeout` by then."""
+    slots = asyncio.Semaphore(1)
+    await slots.acquire()
+    agent = SearchAgent(
+        searcher=Engine(FOUND),
+        site_config=SiteConfig(environ={}),
+        clock=lambda: datetime.now(UTC),
+        slots=slots,
+    )
+    sent: list[schemas.Record] = []
+
+    async def emit(record: schemas.Record) -> None:
+        sent.append(record)
+
+    deadline = datetime.now(UTC) + timedelta(seconds=0.2)
+    event = Inbound(
+        schemas.TopicRequested(topic="x", deadline=deadline),
+        schemas.Origin("topics.requested", 0, 0, SENT),
+    )
+    await asyncio.wait_for(agent.handle(event, emit), 10)
+    (hits,) = sent
+    assert isinstance(hits, schemas.SearchHits)
+    assert (hits.status, hits.hits) == ("timeout", ())
