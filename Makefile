@@ -11,16 +11,19 @@ export RUN_TOPIC := $(value TOPIC)
 export PYTHON
 
 .NOTPARALLEL:
-.PHONY: help run test check docs clean venv-run venv-dev
+.PHONY: help run test test-kafka check docs clean venv-run venv-dev
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 run: venv-run ## Print the corpus of one topic, offline, through the whole stream: make run TOPIC="..."
 	@$(VENV_PYTHON) -m streams dev --demo --once="$${RUN_TOPIC:-FastAPI streaming responses}"
 
 test: venv-dev ## Run the test suite: make test ARGS="-k join"
 	@$(VENV_PYTHON) -m pytest $(ARGS)
+
+test-kafka: venv-dev ## Run the tests that need a broker on Apache Kafka (Java 17+, Maven once)
+	@CITEFLOW_TEST_BACKEND=kafka $(VENV_PYTHON) -m pytest -m broker $(ARGS)
 
 check: venv-dev ## Lint, format check, types and import rules: what CI asks for beside the tests
 	@$(VENV_PYTHON) -m ruff check .

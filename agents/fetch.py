@@ -15,6 +15,9 @@ from schemas import Hit, PageFetched, SearchHits, event_id
 
 __all__ = ["FetchAgent", "Fetcher"]
 
+# What a page says of itself goes on a record of bounded size; its text has a limit of its own.
+MAX_URL, MAX_WORDS = 4096, 500
+
 
 class Fetcher(Protocol):
     """What the agent needs of a page fetcher."""
@@ -98,15 +101,15 @@ class FetchAgent:
             status=outcome.status.value,
             fetched_at=fetched_at or self._clock(),
             http_status=outcome.http_status,
-            final_url=outcome.final_url,
-            content_type=outcome.content_type,
-            charset=outcome.charset,
-            title=outcome.title,
+            final_url=outcome.final_url[:MAX_URL],
+            content_type=outcome.content_type[:MAX_WORDS],
+            charset=outcome.charset[:MAX_WORDS],
+            title=outcome.title[:MAX_WORDS],
             text=outcome.text,
             truncated=outcome.truncated,
             published_at=outcome.published_at,
             content_sha256=outcome.content_sha256,
             elapsed_ms=outcome.elapsed_ms,
             stage=outcome.stage,
-            detail=outcome.detail,
+            detail=outcome.detail[:MAX_WORDS],
         )

@@ -12,19 +12,22 @@ from citeflow.research import ASSEMBLE_SETTINGS
 from citeflow.settings import REGISTRY, parse_value
 from schemas import EventError, TopicRequested, derived_request_id
 
-__all__ = ["request_id_of", "resolve_request"]
+__all__ = ["REQUEST_ID_HEADER", "request_id_of", "resolve_request"]
+
+REQUEST_ID_HEADER = "citeflow-request-id"
+"""Names the request of a record that is sent again and had its id from its first position."""
 
 _USABLE_KEY = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}")
 
 
 def request_id_of(event: Inbound[TopicRequested]) -> str:
-    """The record's own request id, else its key, else one derived from its position."""
+    """The record's own request id, else its header's, its key, or one from its position."""
     if event.record.request_id:
         return event.record.request_id
-    key = event.origin.key
-    if key and _USABLE_KEY.fullmatch(key):
-        return key.decode("ascii")
     origin = event.origin
+    for name in (origin.header(REQUEST_ID_HEADER), origin.key):
+        if name and _USABLE_KEY.fullmatch(name):
+            return name.decode("ascii")
     return derived_request_id(origin.topic, origin.partition, origin.offset)
 
 

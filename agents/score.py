@@ -151,6 +151,7 @@ def _record(
             last_page_at=max((page.fetched_at for page in pages.values()), default=None),
         ),
         settings_digest=_digest(hits.settings),
+        pages=tuple(page.event_id for _, page in sorted(pages.items())),
     )
 
 

@@ -53,7 +53,8 @@ class SearchAgent:
 
     A request that every backend refused is parked: searched once more after the shortest wait that
     was asked for, if that is within its deadline and `budget`, the seconds that a handler may take
-    for searching. Meanwhile it is not acknowledged, so a worker that is killed loses nothing.
+    for searching. Meanwhile it is not acknowledged, so a worker that is killed loses nothing, and
+    it takes none of the `slots`, the searches that may run at once.
     """
 
     stage = "search"
@@ -64,6 +65,7 @@ class SearchAgent:
         searcher: Searcher,
         site_config: SiteConfig,
         clock: Callable[[], datetime],
+        slots: asyncio.Semaphore | None = None,
         posts: FetchPool | None = None,
         budget: float = 80.0,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -71,6 +73,7 @@ class SearchAgent:
         self._searcher = searcher
         self._site_config = site_config
         self._clock = clock
+        self._slots = slots or asyncio.Semaphore(16)
         self._posts = posts
         self._budget = budget
         self._sleep = sleep
@@ -82,22 +85,45 @@ class SearchAgent:
     async def handle(self, event: Inbound[TopicRequested], emit: Emit) -> None:
         """Search, and emit the hits or the reason why there are none."""
         request = resolve_request(event)
-        begun = self._clock()
-        ends = begun + timedelta(seconds=self._budget)
-        if request.deadline is not None:
-            ends = min(ends, request.deadline)
-        if ends <= begun:
-            outcome = _unsearched(request, SearchStatus.TIMEOUT, "the deadline had passed")
+        if await self._turn(request.deadline):
+            outcome = await self._search_and_park(request)
         else:
-            outcome = await self._search(request, ends)
-            wait = self._worth_parking(outcome, ends)
-            if wait is not None:
-                logger.info("request %s is parked for %.1f s", request.request_id, wait)
-                await self._sleep(wait)
-                outcome = await self._search(request, ends)
+            outcome = _unsearched(request, SearchStatus.TIMEOUT, "the deadline passed before it")
         await emit(self._record(request, outcome, await self._post_links(request.topic)))
 
+    async def _search_and_park(self, request: TopicRequested) -> SearchOutcome:
+        """Search in the turn just taken; when refused, give it back, wait and take another."""
+        ends = self._clock() + timedelta(seconds=self._budget)
+        if request.deadline is not None:
+            ends = min(ends, request.deadline)
+        outcome = await self._search(request, ends)
+        wait = self._worth_parking(outcome, ends)
+        if wait is None:
+            return outcome
+        logger.info("request %s is parked for %.1f s", request.request_id, wait)
+        await self._sleep(wait)
+        return await self._search(request, ends) if await self._turn(ends) else outcome
+
+    async def _turn(self, until: datetime | None) -> bool:
+        """Take one of the slots, False when none is free by then."""
+        if until is None:
+            return await self._slots.acquire()
+        left = (until - self._clock()).total_seconds()
+        if left <= 0:
+            return False
+        try:
+            async with asyncio.timeout(left):
+                return await self._slots.acquire()
+        except TimeoutError:
+            return False
+
     async def _search(self, request: TopicRequested, ends: datetime) -> SearchOutcome:
+        try:
+            return await self._search_until(request, ends)
+        finally:
+            self._slots.release()
+
+    async def _search_until(self, request: TopicRequested, ends: datetime) -> SearchOutcome:
         left = (ends - self._clock()).total_seconds()
         limit = self._site_config.get_float("web_research_search_deadline_seconds")
         return await self._searcher.search(

@@ -257,7 +257,7 @@ _WEB: tuple[_Row, ...] = (
         1_000_000_000_000,
         "Size of the cache in bytes; the oldest entries make room.",
     ),
-    ("web_research_max_content_chars", 2000, 100, 8000, "Characters of main text kept per page."),
+    ("web_research_max_content_chars", 2000, 100, 7000, "Characters of main text kept per page."),
     (
         "web_research_fetch_timeout_seconds",
         10.0,

@@ -59,6 +59,7 @@ example:
 
 
 _NOT_ANSWERED = 3
+_INTERRUPTED = 130
 _MASKED = "(set)"
 
 
@@ -170,6 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # buffered goes nowhere, so that the interpreter does not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     return status
 
 

@@ -26,6 +26,7 @@ RECORD_TYPES: Mapping[str, type[Record]] = {
     "search.hits": SearchHits,
     "pages.fetched": PageFetched,
     "context.ready": ContextReady,
+    "context.replayed": ContextReady,
     "audit.findings": AuditFinding,
     "join.due": JoinDue,
     "events.rejected": EventRejected,

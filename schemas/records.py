@@ -33,11 +33,15 @@ __all__ = [
     "TopicRequested",
 ]
 
-# With page text capped at 8,000 characters (32 kB) and hits at some 8 kB each, twenty results
-# keep the largest record, the state of a join, under 0.85 MB: below the 1 MB that brokers accept.
+# The largest record is the state of a join. At four bytes a character, twenty results have at most
+# 560 kB of page text (7,000 characters each), 160 kB of addresses, 80 kB of snippets and 40 kB of
+# titles: 0.85 MB, below the 1 MB that brokers accept.
 MAX_RESULTS = 20
 
-RequestId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:@/+=-]+$")]
+# The look-ahead refuses a trailing newline, before which `$` matches in Python.
+REQUEST_ID_PATTERN = r"^[A-Za-z0-9._:@/+=-]+(?!\n)$"
+
+RequestId = Annotated[str, Meta(min_length=1, max_length=128, pattern=REQUEST_ID_PATTERN)]
 Timestamp = Annotated[datetime, Meta(tz=True)]
 Rank = Annotated[int, Meta(ge=0, lt=MAX_RESULTS, description="0-based place in the results")]
 
@@ -244,7 +248,10 @@ class Timings(Struct, kw_only=True, frozen=True):
 
 
 class ContextReady(Record, kw_only=True):
-    """The answer to a request: a citation-ready corpus, or the reason why there is none."""
+    """The answer to a request: a citation-ready corpus, or the reason why there is none.
+
+    `pages` are the event ids of the `pages.fetched` records that were judged, by rank.
+    """
 
     SCHEMA: ClassVar[str] = "citeflow.context.ready/1"
 
@@ -266,6 +273,7 @@ class ContextReady(Record, kw_only=True):
     dropped: tuple[DropRecord, ...] = ()
     references: tuple[Link, ...] = ()
     internal_links: tuple[PostLink, ...] = ()
+    pages: tuple[str, ...] = ()
 
     @property
     def key(self) -> bytes:

@@ -2,6 +2,10 @@
 
 import sys
 
-from streams.cli import main
+try:
+    from streams.cli import main
 
-sys.exit(main())
+    code = main()
+except KeyboardInterrupt:  # while starting; later a signal is a command's own business
+    code = 130
+sys.exit(code)

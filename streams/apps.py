@@ -22,6 +22,7 @@ from agents.fetch import FetchAgent
 from agents.search import SearchAgent
 from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
+from streams.kafka_transport import CarefulTransport, stop_flow_until_sought
 from streams.publisher import Publisher
 from streams.request_table import RequestTable
 from streams.resources import Resources, utc_now
@@ -35,12 +36,14 @@ logger = logging.getLogger(__name__)
 
 APP_NAMES = ("ingest", "join", "alert")
 
+# Requests taken for each search that runs: the others wait for a slot or are parked.
+SEARCHES_TAKEN = 4
 # One try of one event, in seconds. A search has a deadline of its own, and is made a second time
-# after a wait when every backend refused: both and the wait end with the budget, ten seconds before
-# the try does, which is the time for looking up own posts. Pages of one request wait for slots and
+# after a wait when every backend refused: both and the wait end with the budget. Before that a
+# request may wait while those taken with it are searched. Pages of one request wait for slots and
 # end with the request's deadline.
-SEARCH_DEADLINE = 90.0
 SEARCH_BUDGET = 80.0
+SEARCH_DEADLINE = SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
 FETCH_DEADLINE = 90.0
 SCORE_DEADLINE = 60.0
 ALERT_DEADLINE = 15.0
@@ -72,8 +75,12 @@ def _app_id(config: StreamConfig, name: str) -> str:
 class _App(faust.App):
     """A Faust application that opens and closes the resources its agents use."""
 
+    fetch_wait: float | None = None
     resources: Resources | None = None
     companions: Sequence[faust.App] = ()
+
+    def _new_transport(self) -> CarefulTransport:
+        return CarefulTransport(self.conf.broker_consumer, self)
 
     async def on_first_start(self) -> None:
         """Create no data directories: tables live in memory and on the broker."""
@@ -90,7 +97,7 @@ class _App(faust.App):
 
 def _new_app(name: str, config: StreamConfig) -> _App:
     brokers = ";".join(f"kafka://{host.strip()}" for host in config.broker.split(","))
-    return _App(
+    app = _App(
         _app_id(config, name),
         broker=brokers,
         processing_guarantee="at_least_once",
@@ -117,6 +124,9 @@ def _new_app(name: str, config: StreamConfig) -> _App:
         # Faust would otherwise take over the process's logging and streams.
         worker_redirect_stdouts=False,
     )
+    app.fetch_wait = config.fetch_wait
+    stop_flow_until_sought(app)
+    return app
 
 
 def _attach(
@@ -168,6 +178,7 @@ def _ingest(config: StreamConfig, site_config: SiteConfig) -> _App:
         site_config=site_config,
         clock=utc_now,
         posts=app.resources.posts,
+        slots=asyncio.Semaphore(searches),
         budget=SEARCH_BUDGET,
     )
     fetch = FetchAgent(
@@ -176,7 +187,15 @@ def _ingest(config: StreamConfig, site_config: SiteConfig) -> _App:
         clock=utc_now,
         slots=asyncio.Semaphore(fetches),
     )
-    _attach(app, publisher, search, ["topics.requested"], limit=searches, deadline=SEARCH_DEADLINE)
+    # More are taken than are searched: some are parked, and one with a deadline must be known of.
+    _attach(
+        app,
+        publisher,
+        search,
+        ["topics.requested"],
+        limit=searches * SEARCHES_TAKEN,
+        deadline=SEARCH_DEADLINE,
+    )
     _attach(app, publisher, fetch, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
     return app
 

@@ -17,11 +17,14 @@ import schemas
 from citeflow.errors import CiteflowError
 from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, required_topics
-from streams.config import StreamConfig
-from streams.dev import development_line, say
+from streams.cli_rejected import add_rejected
+from streams.cli_replay import add_replay
+from streams.config import StreamConfig, check_broker
+from streams.dev import development_line
+from streams.health import serving_health
 from streams.log_reader import contexts
-from streams.process import run_until_signal
-from streams.profile import load_config
+from streams.process import end_in, run_until_signal
+from streams.profile import PROFILE_ENV, load_config
 from streams.request import request_and_wait, request_context
 from streams.runner import (
     BrokerUnreachableError,
@@ -30,10 +33,13 @@ from streams.runner import (
     wait_for_topics,
 )
 from streams.topics import TOPICS, TopicError, check_topics, ensure_topics
+from streams.voice import result, say
+from streams.watchdog import WorkerStuckError
 
 __all__ = ["main"]
 
-OK, FAILED, TIMED_OUT = 0, 1, 4
+OK, FAILED, NOT_SEARCHED, TIMED_OUT = 0, 1, 3, 4
+"""Exit codes. 3: the request was answered, but the search was refused or failed."""
 
 # Beyond the worker's own bound on stopping, for the broker and whatever else must end.
 STOP_MARGIN = 1.2
@@ -47,8 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _set_up_logging(arguments.verbose)
     try:
         config = load_config()
-        if arguments.broker:
-            config = dataclasses.replace(config, broker=arguments.broker)
+        if getattr(arguments, "broker", None):
+            config = dataclasses.replace(config, broker=check_broker(arguments.broker))
         grace = DEV_STOP_GRACE if arguments.command is _dev else config.stop_timeout + STOP_MARGIN
         return run_until_signal(arguments.command(arguments, config), grace=grace)
     except BrokenPipeError:
@@ -59,11 +65,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         TopicError,
         BrokerUnreachableError,
         WorkerCrashedError,
+        WorkerStuckError,
         schemas.EventError,
     ) as exc:
         say(f"error: {exc}")
-    except (KafkaError, OSError) as exc:
-        say(f"error: the broker does not answer: {exc or type(exc).__name__}")
+    except KafkaError as exc:
+        say(f"error: no answer from the broker at {config.broker} ({type(exc).__name__})")
     return FAILED
 
 
@@ -72,19 +79,37 @@ async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
         if arguments.once:
             return await _request_once(local.broker, arguments.once, arguments.timeout)
         say(f'try: python -m streams request --broker {local.broker} --wait "{_DEMO_TOPIC}"')
+        say(
+            f"a second worker: {PROFILE_ENV}=embedded python -m streams worker"
+            f" --broker {local.broker}"
+        )
         say("Ctrl-C stops everything")
-        with contextlib.suppress(asyncio.CancelledError):
-            await runner.wait()
-    return OK
+        return await _until_stopped(runner, DEV_STOP_GRACE)
 
 
 async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
     await wait_for_topics(config, timeout=arguments.broker_timeout)
     runner = WorkerRunner(config, SiteConfig(), apps=arguments.app or APP_NAMES)
-    async with runner:
+    async with contextlib.AsyncExitStack() as stack:
+        if arguments.health_port is not None:
+            await stack.enter_async_context(
+                serving_health(arguments.health_port, runner.unready, host=arguments.health_host)
+            )
+        await stack.enter_async_context(runner)
         say("worker ready")
-        with contextlib.suppress(asyncio.CancelledError):
-            await runner.wait()
+        return await _until_stopped(runner, config.stop_timeout + STOP_MARGIN)
+
+
+async def _until_stopped(runner: WorkerRunner, grace: float) -> int:
+    try:
+        await runner.wait()
+    except asyncio.CancelledError:
+        return OK  # by a signal, which is how it is meant to end
+    except (WorkerCrashedError, WorkerStuckError) as exc:
+        # Said at once, and the end made sure of: what is broken may also hang when stopped.
+        say(f"error: {exc}")
+        end_in(grace, FAILED)
+        return FAILED
     return OK
 
 
@@ -100,7 +125,7 @@ async def _topics(arguments: argparse.Namespace, config: StreamConfig) -> int:
     for spec in specs:
         count = counts[spec.name]
         state = "missing" if count is None else f"{count} partitions"
-        _print(f"{spec.name:40} {state:15} {spec.cleanup}")
+        result(f"{spec.name:40} {state:15} {spec.cleanup}")
     wrong = [name for name, count in counts.items() if count != config.partitions]
     if arguments.action == "check" and wrong:
         say(f"error: expected {config.partitions} partitions on {', '.join(sorted(wrong))}")
@@ -111,7 +136,7 @@ async def _topics(arguments: argparse.Namespace, config: StreamConfig) -> int:
 async def _request(arguments: argparse.Namespace, config: StreamConfig) -> int:
     if arguments.wait:
         return await _request_once(config.broker, arguments.topic, arguments.timeout)
-    _print(await request_context(config.broker, schemas.TopicRequested(topic=arguments.topic)))
+    result(await request_context(config.broker, schemas.TopicRequested(topic=arguments.topic)))
     return OK
 
 
@@ -128,15 +153,16 @@ async def _request_once(broker: str, topic: str, timeout: float) -> int:
         return TIMED_OUT
     _report(context)
     if context.corpus:
-        _print(context.corpus)
-    return OK
+        result(context.corpus)
+    unsearched = (schemas.ContextOutcome.BLOCKED, schemas.ContextOutcome.FAILED)
+    return NOT_SEARCHED if context.outcome in unsearched else OK
 
 
 async def _contexts(arguments: argparse.Namespace, config: StreamConfig) -> int:
     found = contexts(config.broker, request_id=arguments.request_id, follow=arguments.follow)
     async with contextlib.aclosing(found):
         async for context in found:
-            _print(schemas.encode(context).decode())
+            result(schemas.encode(context).decode())
             if arguments.request_id:
                 break
     return OK
@@ -150,10 +176,6 @@ def _report(context: schemas.ContextReady) -> None:
         say(f"  dropped {drop.url}: {drop.reason}{detail}")
     if context.note:
         say(f"  {context.note}")
-
-
-def _print(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - results go to stdout
 
 
 def _set_up_logging(verbose: bool) -> None:
@@ -174,8 +196,9 @@ _DEMO_TOPIC = "FastAPI streaming responses"
 
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--broker", help="host:port[,host:port]; default: CITEFLOW_BROKER")
     common.add_argument("-v", "--verbose", action="store_true", help="log what is going on")
+    remote = argparse.ArgumentParser(add_help=False)
+    remote.add_argument("--broker", help="host:port[,host:port]; default: CITEFLOW_BROKER")
     parser = argparse.ArgumentParser(
         prog="python -m streams",
         description="Topics in, citation-ready corpora out, through Kafka.",
@@ -187,7 +210,11 @@ def _parser() -> argparse.ArgumentParser:
         name: str, run: Coroutine[Any, Any, int] | Any, about: str, example: str
     ) -> argparse.ArgumentParser:
         added = commands.add_parser(
-            name, parents=[common], help=about, description=about, epilog=f"Example: {example}"
+            name,
+            parents=[common] if name == "dev" else [common, remote],
+            help=about,
+            description=about,
+            epilog=f"Example: {example}",
         )
         added.set_defaults(command=run)
         return added
@@ -210,6 +237,10 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument(
         "--broker-timeout", type=float, default=60.0, help="seconds to wait for the broker"
     )
+    worker.add_argument(
+        "--health-port", type=int, help="serve /healthz and /readyz on this port; 0: a free one"
+    )
+    worker.add_argument("--health-host", default="127.0.0.1", help="address to serve them on")
 
     topics = command(
         "topics", _topics, f"Create, check or list the {len(TOPICS)} topics and the changelog.",
@@ -225,6 +256,8 @@ def _parser() -> argparse.ArgumentParser:
     request.add_argument("--wait", action="store_true", help="wait for the corpus and print it")
     request.add_argument("--timeout", type=float, default=180.0, help="seconds to wait")
 
+    add_rejected(command)
+    add_replay(command)
     found = command(
         "contexts", _contexts, "Print contexts as JSON lines, each once.",
         "python -m streams contexts --follow",

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import AsyncIterator
 
 from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
-from streams.embedded import embedded_profile, running_broker, tune_fetch_wait
+from streams.embedded import embedded_profile, running_broker
 from streams.runner import WorkerRunner, wait_for_topics
+from streams.voice import say
 
-__all__ = ["development_line", "say"]
-
-DEV_PARTITIONS = 4
-
-
-def say(message: str) -> None:
-    """Progress for people, on stderr: stdout carries results only."""
-    print(message, file=sys.stderr, flush=True)  # noqa: T201 - this is the command line's voice
+__all__ = ["development_line"]
 
 
 @contextlib.asynccontextmanager
@@ -31,10 +24,9 @@ async def development_line(
     With `demo`, searches and pages come from a sample web on loopback, and nothing else is
     asked: it works with no internet.
     """
-    tune_fetch_wait()
     async with contextlib.AsyncExitStack() as stack:
         broker = await stack.enter_async_context(running_broker())
-        local = embedded_profile(config, broker.address, partitions=DEV_PARTITIONS)
+        local = embedded_profile(config, broker.address)
         say(f"embedded broker on {broker.address}")
         await wait_for_topics(local)
         if demo:

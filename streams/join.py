@@ -15,6 +15,7 @@ so that a redelivery is recognised, and is then forgotten.
 from __future__ import annotations
 
 import enum
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -56,7 +57,8 @@ class CloseReason(enum.StrEnum):
 class JoinState(msgspec.Struct, kw_only=True, frozen=True):
     """What the join knows of one request.
 
-    `pages` are keyed by `page_key`. `due_at` is when the clock should tick for this request
+    `pages` are keyed by rank and a digest of the address, which they themselves no longer hold.
+    `due_at` is when the clock should tick for this request
     next: its deadline while collecting, at once while closing, its expiry when done.
     """
 
@@ -146,13 +148,13 @@ def _on_page(
     key = _key(page.rank, page.url)
     if key in state.pages or not _expected(state, key):
         return state, None
-    pages = {**state.pages, key: page}
+    pages = {**state.pages, key: _slim(page)}
     return _close_if_complete(msgspec.structs.replace(state, pages=pages))
 
 
 def _on_due(state: JoinState | None, due: JoinDue) -> tuple[JoinState | None, EmitContext | None]:
-    if state is None or due.due_at < state.due_at:
-        return state, None
+    if state is None or due.due_at != state.due_at:
+        return state, None  # a tick for another time than the one that counts now
     if state.phase is Phase.DONE or (state.phase is Phase.COLLECTING and state.hits is None):
         return None, None
     if state.phase is Phase.CLOSING:
@@ -192,4 +194,12 @@ def _expected(state: JoinState, key: str) -> bool:
 
 
 def _key(rank: int, url: str) -> str:
-    return f"{rank} {url}"
+    # A digest: twenty addresses, each in several places, would outgrow a record.
+    return f"{rank} {hashlib.sha256(url.encode()).hexdigest()[:32]}"
+
+
+def _slim(page: PageFetched) -> PageFetched:
+    # What judging does not read is not stored with the state; it stays on its own topic.
+    return msgspec.structs.replace(
+        page, url="", final_url="", content_type="", charset="", title="", stage=""
+    )

@@ -12,22 +12,25 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 import schemas
 from streams.topics import TopicError
 
-__all__ = ["contexts", "log_end", "read_log"]
+__all__ = ["contexts", "log_end", "partitions_of", "read_log"]
 
 
 @contextlib.asynccontextmanager
-async def _consumer(broker: str, topic: str) -> AsyncIterator[tuple[Any, list[TopicPartition]]]:
+async def _consumer(
+    broker: str, topic: str, partition: int | None = None
+) -> AsyncIterator[tuple[Any, list[TopicPartition]]]:
     consumer = AIOKafkaConsumer(
         bootstrap_servers=broker,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         fetch_max_wait_ms=100,
     )
-    await consumer.start()
     try:
+        await consumer.start()
         partitions = [
             TopicPartition(topic, number)
-            for number in sorted(await _partitions_of(consumer, topic))
+            for number in sorted(await partitions_of(consumer, topic))
+            if partition in (None, number)
         ]
         consumer.assign(partitions)
         yield consumer, partitions
@@ -35,7 +38,8 @@ async def _consumer(broker: str, topic: str) -> AsyncIterator[tuple[Any, list[To
         await consumer.stop()
 
 
-async def _partitions_of(consumer: Any, topic: str) -> set[int]:
+async def partitions_of(consumer: Any, topic: str) -> set[int]:
+    """The topic's partitions. Raises `TopicError` when there is no such topic."""
     # A topic that was created just now may not be in the first metadata.
     for _ in range(20):
         await consumer._client.force_metadata_update()
@@ -58,24 +62,34 @@ async def _ends(consumer: Any, partitions: list[TopicPartition]) -> dict[TopicPa
 
 
 async def read_log(
-    broker: str, topic: str, *, start: dict[int, int] | None = None, follow: bool = False
+    broker: str,
+    topic: str,
+    *,
+    start: dict[int, int] | None = None,
+    partition: int | None = None,
+    end: dict[int, int] | None = None,
+    follow: bool = False,
 ) -> AsyncGenerator[Any, None]:
     """The topic's records from offsets `start` (default: the beginning), in partition order.
 
-    Ends at what was the end when reading began, unless `follow`.
+    `partition` reads only that one. Ends before the offsets `end`, by default those that were the
+    end when reading began, unless `follow`.
     """
-    async with _consumer(broker, topic) as (consumer, partitions):
-        for tp in partitions:
+    async with _consumer(broker, topic, partition) as (consumer, assigned):
+        for tp in assigned:
             consumer.seek(tp, (start or {}).get(tp.partition, 0))
         if start is None:
-            await consumer.seek_to_beginning(*partitions)
-        left = {} if follow else await _ends(consumer, partitions)
+            await consumer.seek_to_beginning(*assigned)
+        left = {} if follow else await _ends(consumer, assigned)
+        for tp in left:
+            left[tp] = min(left[tp], (end or {}).get(tp.partition, left[tp]))
         open_partitions = {tp for tp, end in left.items() if await consumer.position(tp) < end}
         while follow or open_partitions:
             batch = await consumer.getmany(timeout_ms=200)
-            for records in batch.values():
+            for tp, records in batch.items():
                 for record in records:
-                    yield record
+                    if follow or record.offset < left[tp]:
+                        yield record
             for tp in list(open_partitions):
                 if await consumer.position(tp) >= left[tp]:
                     open_partitions.discard(tp)

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
-__all__ = ["INTERRUPTED", "run_until_signal"]
+__all__ = ["INTERRUPTED", "end_in", "run_until_signal"]
 
-INTERRUPTED = 130
+FAILED, INTERRUPTED = 1, 130
 
 
 def run_until_signal(main: Coroutine[Any, Any, int], *, grace: float) -> int:
@@ -32,26 +32,34 @@ async def _supervise(main: Coroutine[Any, Any, int], grace: float) -> int:
 
     def on_signal() -> None:
         if task.cancelling():
-            _end_now()
+            _end_now(INTERRUPTED)
         task.cancel()
-        # A thread, not a loop timer: what holds the loop must not hold the end as well.
-        timer = threading.Timer(grace, _end_now)
-        timer.daemon = True
-        timer.start()
+        end_in(grace, INTERRUPTED)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
+    code = FAILED
     try:
-        with contextlib.suppress(asyncio.CancelledError):
-            return await task
-        return INTERRUPTED
+        code = await task
+    except asyncio.CancelledError:
+        code = INTERRUPTED
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+        # Whatever main ended with: tasks and threads left behind must not keep the process. The
+        # signal handlers stay, so that a second signal still ends it at once.
+        end_in(grace, code)
+    return code
 
 
-def _end_now() -> None:
+def end_in(seconds: float, code: int) -> None:
+    """End the process with `code` if it has not ended by itself by then."""
+    # A thread, not a loop timer: what holds the loop must not hold the end as well.
+    timer = threading.Timer(seconds, _end_now, (code,))
+    timer.daemon = True
+    timer.start()
+
+
+def _end_now(code: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
-    os._exit(INTERRUPTED)
+    os._exit(code)

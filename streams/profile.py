@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from citeflow.errors import SettingsError
 from streams.config import StreamConfig
-from streams.embedded import embedded_profile, tune_fetch_wait
+from streams.embedded import embedded_profile
 
 __all__ = ["PROFILE_ENV", "load_config"]
 
@@ -27,5 +27,4 @@ def load_config(environ: Mapping[str, str] | None = None) -> StreamConfig:
         return config
     if profile != "embedded":
         raise SettingsError(f"{PROFILE_ENV}: expected kafka or embedded, got {profile!r}")
-    tune_fetch_wait()
-    return embedded_profile(config, config.broker, partitions=config.partitions)
+    return embedded_profile(config, config.broker)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 
 import schemas
 
-__all__ = ["MAX_KEPT_BYTES", "rejection", "rejection_finding"]
+__all__ = ["MAX_KEPT_BYTES", "REDRIVE_HEADER", "rejection", "rejection_finding"]
+
+REDRIVE_HEADER = "citeflow-redrive-of"
+"""On a record that is sent again: the `event_id` of its dead letter."""
 
 # Base64 makes four bytes of three: 256 KiB stay under half of the 1 MB that brokers accept.
 MAX_KEPT_BYTES = 256 * 1024
@@ -19,10 +23,14 @@ MAX_ERROR = 1000
 def rejection(
     origin: schemas.Origin, value: bytes | None, *, stage: str, error: str
 ) -> schemas.EventRejected:
-    """The dead letter for an event. The same event rejected again has the same `event_id`."""
+    """The dead letter for an event. The same event rejected again has the same `event_id`.
+
+    That holds for one that was sent again from here, too: it names its first dead letter.
+    """
     data = value or b""
+    first = origin.header(REDRIVE_HEADER)
     return schemas.EventRejected(
-        event_id=schemas.event_id(origin.position, "rejected", stage),
+        event_id=_uuid(first) or schemas.event_id(origin.position, "rejected", stage),
         stage=stage,
         error=_printable(error)[:MAX_ERROR],
         topic=origin.topic,
@@ -58,6 +66,13 @@ def rejection_finding(rejected: schemas.EventRejected) -> schemas.AuditFinding:
             "size": rejected.value_size,
         },
     )
+
+
+def _uuid(text: bytes | None) -> str | None:
+    try:
+        return str(uuid.UUID((text or b"").decode("ascii")))
+    except ValueError:
+        return None
 
 
 def _printable(text: str) -> str:

@@ -21,9 +21,13 @@ async def produce(
     topic: str,
     records: Sequence[tuple[bytes | None, bytes]],
     *,
+    headers: Sequence[Sequence[tuple[str, bytes]]] | None = None,
     max_request_size: int = 1_000_000,
 ) -> None:
-    """Send records, each acknowledged by the broker before the next."""
+    """Send records, each acknowledged by the broker before the next.
+
+    `headers` are those of each record, by its place.
+    """
     producer = AIOKafkaProducer(
         bootstrap_servers=broker,
         acks="all",
@@ -31,10 +35,11 @@ async def produce(
         max_batch_size=1,
         max_request_size=max_request_size,
     )
-    await producer.start()
     try:
-        for key, value in records:
-            await producer.send_and_wait(topic, value, key=key)
+        await producer.start()
+        for number, (key, value) in enumerate(records):
+            own = list(headers[number]) if headers is not None else None
+            await producer.send_and_wait(topic, value, key=key, headers=own)
     finally:
         await producer.stop()
 

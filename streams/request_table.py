@@ -7,10 +7,12 @@ its changelog record without waiting for it, so a state could be acted on that n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, MutableMapping
+import logging
+from collections.abc import MutableMapping
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
+import msgspec
 from aiokafka.partitioner import DefaultPartitioner
 
 from streams.due import DueIndex
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     import faust
 
 __all__ = ["RequestTable"]
+
+logger = logging.getLogger(__name__)
 
 
 class RequestTable:
@@ -48,7 +52,14 @@ class RequestTable:
     def get(self, key: bytes) -> JoinState | None:
         """The state of a request, None when nothing is known of it."""
         data = self._data.get(key)
-        return decode_state(data) if data is not None else None
+        return _decoded(key, data) if data is not None else None
+
+    def belongs(self, key: bytes, partition: int) -> bool:
+        """Whether records with this key stand in this partition.
+
+        One that does not would keep a second state of its request, with a changelog of its own.
+        """
+        return self._partition(key) == partition
 
     async def put(self, key: bytes, state: JoinState | None, *, partition: int) -> None:
         """Store a state durably; None forgets the request. Raises as `Publisher.send` does."""
@@ -85,13 +96,23 @@ class RequestTable:
     async def _on_recover(self) -> None:
         # The memory store keeps the keys of partitions that went to other workers, and their
         # states here grow stale: a sweep would act on them.
-        owned = self._owned()
-        data: Mapping[bytes, bytes] = dict(self._data)
         self._due.clear()
-        for number, (key, value) in enumerate(data.items()):
-            if self._partition(key) in owned:
-                self._due.set(key, decode_state(value).due_at)
-            else:
+        for number, key in enumerate(list(self._data)):
+            if self._partition(key) not in self._owned():
                 self._data.pop(key, None)
+            elif (state := self.get(key)) is None:
+                self._data.pop(key, None)  # damaged: an event of the request starts it anew
+            else:
+                self._due.set(key, state.due_at)
             if number % 1000 == 999:
-                await asyncio.sleep(0)  # large tables must not stall heartbeats of the loop
+                # Large tables must not stall the loop. Partitions may move meanwhile: which are
+                # owned is asked for each key.
+                await asyncio.sleep(0)
+
+
+def _decoded(key: bytes, data: bytes) -> JoinState | None:
+    try:
+        return decode_state(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        logger.error("the state of request %r is damaged and left out", key)
+        return None

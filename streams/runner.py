@@ -13,6 +13,8 @@ from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, build_app, required_topics
 from streams.config import StreamConfig
 from streams.topics import ensure_topics
+from streams.voice import say
+from streams.watchdog import Watchdog, unready
 
 if TYPE_CHECKING:
     import faust
@@ -37,6 +39,7 @@ async def wait_for_topics(config: StreamConfig, *, timeout: float = 60.0) -> Non
     topics do not fit.
     """
     loop = asyncio.get_running_loop()
+    waiting = False
     give_up_at = loop.time() + timeout
     while True:
         try:
@@ -48,8 +51,10 @@ async def wait_for_topics(config: StreamConfig, *, timeout: float = 60.0) -> Non
             )
         except (KafkaError, OSError) as exc:
             if loop.time() >= give_up_at:
-                raise BrokerUnreachableError(f"no broker at {config.broker}: {exc}") from exc
-            logger.info("waiting for the broker at %s", config.broker)
+                raise BrokerUnreachableError(f"no broker at {config.broker}") from exc
+            if not waiting:
+                waiting = True
+                say(f"waiting for the broker at {config.broker}, {timeout:g} s at most")
             await asyncio.sleep(0.5)
         else:
             return
@@ -82,15 +87,28 @@ class WorkerRunner:
             await self.stop()
             raise
 
+    def unready(self) -> dict[str, str]:
+        """Why the worker is not ready, by application; empty when it is."""
+        return {app.conf.id: reason for app in self._apps if (reason := unready(app))}
+
     async def wait(self) -> None:
-        """Wait until an application ends. Raises `WorkerCrashedError` when it did by a fault."""
+        """Wait until an application ends.
+
+        Raises `WorkerCrashedError` when one ended by a fault, `WorkerStuckError` when one does
+        not go forward.
+        """
         waits = [asyncio.ensure_future(app.wait_until_stopped()) for app in self._apps]
+        watching = asyncio.ensure_future(Watchdog(self._apps, self._config).run())
+        waits.append(watching)
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            stuck = watching.exception() if watching.done() else None
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+        if stuck is not None:
+            raise stuck
         for app in self._apps:
             if app.crashed:
                 raise WorkerCrashedError(f"{app.conf.id}: {app.crash_reason!r}")

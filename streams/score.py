@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+import msgspec
+
 import schemas
 from agents.base import Emit, Inbound
 from agents.score import build_context, failed_context
@@ -12,6 +14,7 @@ from citeflow.findings import collect_findings
 from citeflow.settings import SiteConfig
 from streams.audit import audit_record
 from streams.join import CloseReason, Emitted, JoinState, Phase, step
+from streams.publisher import RecordTooLargeError
 from streams.request_table import RequestTable
 
 __all__ = ["JOIN_RECORDS", "ScoreStage"]
@@ -76,6 +79,10 @@ class ScoreStage:
 
     async def _step(self, event: Inbound[JoinRecord]) -> tuple[JoinState | None, object | None]:
         key = event.record.key
+        if not self._table.belongs(key, event.origin.partition):
+            raise schemas.EventError(
+                f"a record of request {event.record.request_id} does not belong in this partition"
+            )
         before = self._table.get(key)
         state, effect = step(
             before,
@@ -84,7 +91,13 @@ class ScoreStage:
             remember=self._remember(),
         )
         if state is not before:
-            await self._table.put(key, state, partition=event.origin.partition)
+            try:
+                await self._table.put(key, state, partition=event.origin.partition)
+            except RecordTooLargeError:
+                page = _without_text(event.record)
+                if page is None:
+                    raise
+                return await self._step(Inbound(page, event.origin))
         return state, effect
 
     async def _finish(
@@ -106,3 +119,12 @@ class ScoreStage:
     def _remember(self) -> timedelta:
         seconds = self._site_config.get_float("stream_join_tombstone_seconds")
         return timedelta(seconds=seconds)
+
+
+def _without_text(record: JoinRecord) -> JoinRecord | None:
+    """A page that the request's state has no room for, as one that was too large to be read."""
+    if not isinstance(record, schemas.PageFetched) or not record.text:
+        return None
+    return msgspec.structs.replace(
+        record, text="", status="too_large", detail="no room for its text", content_sha256=""
+    )

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
 
 import schemas
 from agents.base import Agent, Emit, Inbound
 from citeflow.findings import Finding, Severity, collect_findings
 from streams.audit import audit_record
-from streams.publisher import Publisher, PublishError
+from streams.publisher import Publisher, PublishError, RecordTooLargeError
 from streams.rejection import rejection, rejection_finding
 from streams.window import AckWindow
 
@@ -32,9 +35,12 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=schemas.Record)
 
+LATEST = datetime(9998, 12, 31, tzinfo=UTC)
 ATTEMPTS = 3
 RETRY_DELAY = 0.2
-PASSED_ON_HEADERS = ("traceparent",)
+TRACE_HEADER = "traceparent"
+# As the W3C defines it: 55 bytes in version 00, a little more in versions to come.
+TRACE_PATTERN = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}[0-9a-f-]{0,64}")
 
 
 def origin_of(event: EventT[Any]) -> schemas.Origin:
@@ -46,10 +52,19 @@ def origin_of(event: EventT[Any]) -> schemas.Origin:
         topic=message.topic,
         partition=message.partition,
         offset=message.offset,
-        timestamp=datetime.fromtimestamp(max(message.timestamp or 0.0, 0.0), UTC),
+        timestamp=_time(message.timestamp),
         key=message.key,
         headers=tuple((str(name), bytes(value or b"")) for name, value in pairs),
     )
+
+
+def _time(seconds: float | None) -> datetime:
+    # Producers set timestamps; one that no calendar has must not stop the worker. The last year
+    # is kept free, so that adding a timeout to a timestamp has room.
+    try:
+        return min(datetime.fromtimestamp(max(seconds or 0.0, 0.0), UTC), LATEST)
+    except (ValueError, OverflowError, OSError):
+        return LATEST
 
 
 class AgentShell(Generic[R]):
@@ -104,7 +119,8 @@ class AgentShell(Generic[R]):
 
     async def process(self, origin: schemas.Origin, value: bytes | None) -> None:
         """Deal with one event. Raises `PublishError` only."""
-        headers = [pair for pair in origin.headers if pair[0] in PASSED_ON_HEADERS]
+        trace = origin.header(TRACE_HEADER)
+        headers = [(TRACE_HEADER, trace)] if trace and TRACE_PATTERN.fullmatch(trace) else []
 
         async def emit(record: schemas.Record) -> None:
             await self._publisher.send(record, headers)
@@ -133,7 +149,8 @@ class AgentShell(Generic[R]):
                         "%s agent: try %d of %d failed on %s",
                         stage, attempt, ATTEMPTS, event.origin.position, exc_info=exc,
                     )  # fmt: skip
-                    if attempt == ATTEMPTS:
+                    # A try that took all its time would take it again.
+                    if attempt == ATTEMPTS or isinstance(exc, TimeoutError):
                         await self._give_up(event, value, exc, emit)
                         return
                 else:
@@ -169,16 +186,20 @@ class AgentShell(Generic[R]):
     ) -> None:
         rejected = rejection(origin, value, stage=self._agent.stage, error=error)
         logger.warning("%s rejected: %s", origin.position, rejected.error)
-        await emit(rejected)
+        try:
+            await emit(rejected)
+        except RecordTooLargeError:
+            # Its place in the log and its digest still tell what it was.
+            rejected = msgspec.structs.replace(rejected, value=b"", headers=(), record_key=None)
+            await emit(rejected)
         await emit(rejection_finding(rejected))
 
     async def _send_findings(self, event: Inbound[R], findings: list[Finding], emit: Emit) -> None:
         for finding in findings:
-            await emit(
-                audit_record(
-                    finding,
-                    stage=self._agent.stage,
-                    request_id=self._agent.request_id(event),
-                    timestamp=event.origin.timestamp,
-                )
+            record = audit_record(
+                finding,
+                stage=self._agent.stage,
+                request_id=self._agent.request_id(event),
+                timestamp=event.origin.timestamp,
             )
+            await emit(record)

@@ -25,3 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[name]
     # Whoever tests the cache turns it on, in a directory of the test's own.
     os.environ["CITEFLOW_RESEARCH_NO_CACHE"] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a broker: with CITEFLOW_TEST_BACKEND they run on another one."""
+    for item in items:
+        if "broker_address" in getattr(item, "fixturenames", ()):
+            item.add_marker("broker")

@@ -142,4 +142,7 @@ def _count(k: object) -> int:
 
 
 def _seconds(timeout_s: object) -> float | None:
-    return float(timeout_s) if isinstance(timeout_s, int | float) else None
+    try:
+        return float(timeout_s) if isinstance(timeout_s, int | float) else None
+    except OverflowError:
+        return None

@@ -100,7 +100,7 @@ def _read_answer(body: bytes, k: int) -> BackendAnswer:
     results = web.get("results") if isinstance(web, dict) else None
     if not isinstance(results, list) or not ("web" in answer or "query" in answer):
         return unusable("its answer holds no list of results")
-    made = (_to_hit(result) for result in results)
+    made = (_to_hit(result) for result in results[:_MAX_COUNT])
     hits = tuple(itertools.islice((hit for hit in made if hit is not None), k))
     if hits:
         return BackendAnswer(SearchStatus.OK, hits)

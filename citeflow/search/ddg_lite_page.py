@@ -8,7 +8,12 @@ from lxml import html
 from lxml.etree import HTMLParser, LxmlError, _Element
 
 from citeflow.search.duckduckgo_job import JobAnswer
-from citeflow.search.duckduckgo_page import CHALLENGE_XPATH, NOTHING_FOUND_XPATH, answer_of
+from citeflow.search.duckduckgo_page import (
+    CHALLENGE_XPATH,
+    MAX_RESULTS,
+    NOTHING_FOUND_XPATH,
+    answer_of,
+)
 from citeflow.search.links import resolve_redirect
 from citeflow.search.outcome import SearchStatus
 
@@ -17,9 +22,6 @@ __all__ = ["read_lite_page"]
 # The lite page says it in a cell of its own. The whole text of an element is compared, because
 # the page also repeats the query, which may contain any words.
 _NOTHING_FOUND_TEXTS = frozenset({"No results.", "No more results.", "No results found."})
-
-# A page holds about ten results. More is no page of this engine's, and need not be read.
-_MAX_RESULTS = 1_000
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ def _results(tree: _Element) -> list[_Result]:
     for element in tree.iter("a", "td"):
         classes = (element.get("class") or "").split()
         if element.tag == "a" and "result-link" in classes:
-            if len(results) == _MAX_RESULTS:
+            if len(results) == MAX_RESULTS:
                 break
             sponsored = any(
                 "result-sponsored" in (row.get("class") or "").split()

@@ -11,6 +11,7 @@ import asyncio
 import functools
 import importlib.util
 import logging
+import os
 import time
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -45,9 +46,9 @@ _decode_answer = msgspec.json.Decoder(JobAnswer).decode
 _encode = msgspec.json.Encoder().encode
 
 
-@functools.cache
-def _shared_pool() -> WorkerPool:
-    """The pool of this process; its workers start with the first searches."""
+@functools.lru_cache(maxsize=1)
+def _shared_pool(_pid: int) -> WorkerPool:
+    """The pool of this process, a fork has its own; its workers start with the first searches."""
     return WorkerPool(JOB_TARGET, size=_POOL_SIZE)
 
 
@@ -73,6 +74,8 @@ class DuckDuckGoBackend:
         self._site_config = site_config
         self._engine_url = engine_url
         self._pool = pool
+        # Once, because looking through the path takes a tenth of a millisecond.
+        self._installed = importlib.util.find_spec("ddgs") is not None
 
     @property
     def endpoint(self) -> str:
@@ -81,7 +84,7 @@ class DuckDuckGoBackend:
 
     def available(self) -> bool:
         """True when the ddgs package is installed."""
-        return importlib.util.find_spec("ddgs") is not None
+        return self._installed
 
     async def search(self, query: str, k: int, timeout: float) -> BackendAnswer:
         """See `SearchBackend.search`."""
@@ -92,7 +95,7 @@ class DuckDuckGoBackend:
             expires=time.monotonic() + timeout * _CLIENT_SHARE_OF_TIMEOUT,
             page=self._page,
         )
-        pool = self._pool or _shared_pool()
+        pool = self._pool or _shared_pool(os.getpid())
         try:
             # The pool kills a worker that is still busy then; this ends the wait for a free one.
             async with asyncio.timeout(timeout):

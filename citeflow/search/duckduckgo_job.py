@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from citeflow.search.backend import parse_retry_after, status_for_http
+from citeflow.search.backend import CHALLENGE_STATUS, parse_retry_after, status_for_http
 from citeflow.search.links import is_duckduckgo_host
 from citeflow.search.outcome import SearchHit, SearchStatus
 
@@ -89,12 +89,16 @@ def _search(request: JobRequest) -> JobAnswer:
         return JobAnswer(
             SearchStatus.UNREACHABLE, detail=f"the exchange broke off ({type(exc).__name__})"
         )
-    if status_code == 200:
+    if status_code in (200, CHALLENGE_STATUS):
         if body is None:
             return JobAnswer(SearchStatus.UNAVAILABLE, detail="its page is larger than the cap")
         if request.page == "lite":
-            return read_lite_page(body, request.k)
-        return read_page(engine, body, request.k)
+            answer = read_lite_page(body, request.k)
+        else:
+            answer = read_page(engine, body, request.k)
+        # A challenge that comes with results all the same is none.
+        if status_code == 200 or answer.hits:
+            return answer
     return JobAnswer(
         status_for_http(status_code),
         detail=f"HTTP {status_code}",

@@ -15,7 +15,7 @@ from citeflow.search.text import make_hit
 if TYPE_CHECKING:
     from ddgs.engines.duckduckgo import Duckduckgo
 
-__all__ = ["CHALLENGE_XPATH", "NOTHING_FOUND_XPATH", "answer_of", "read_page"]
+__all__ = ["CHALLENGE_XPATH", "MAX_RESULTS", "NOTHING_FOUND_XPATH", "answer_of", "read_page"]
 
 # Structure, not words: the page repeats the query, which may contain any words.
 NOTHING_FOUND_XPATH = (
@@ -26,6 +26,9 @@ CHALLENGE_XPATH = (
     "//*[contains(@class, 'anomaly-modal') or @id = 'challenge-form'"
     " or contains(@action, 'anomaly.js') or contains(@src, 'anomaly.js')]"
 )
+# A page holds about thirty results. More is no page of this engine's, and need not be read.
+MAX_RESULTS = 1_000
+
 # A result without a snippet has no other link; the engine itself reads the snippet's.
 _TITLE_LINK_XPATH = ".//h2//a/@href"
 
@@ -40,7 +43,8 @@ def read_page(engine: Duckduckgo, body: bytes, k: int) -> JobAnswer:
     """
     try:
         tree = engine.extract_tree(engine.pre_process_html(body.decode("utf-8", "replace")))
-        results = [_read_item(engine, item) for item in tree.xpath(engine.items_xpath)]
+        items = tree.xpath(engine.items_xpath)[:MAX_RESULTS]
+        results = [_read_item(engine, item) for item in items]
         nothing_found = bool(tree.xpath(NOTHING_FOUND_XPATH))
         challenged = bool(tree.xpath(CHALLENGE_XPATH))
     except (LxmlError, ValueError, RecursionError):

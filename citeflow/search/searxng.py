@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import orjson
 
@@ -25,6 +26,9 @@ SEARXNG_URL_ENV = "CITEFLOW_SEARXNG_URL"
 # An instance asks a few dozen engines. Only so many reasons are kept, each so long.
 _MAX_ENGINES = 20
 _MAX_REASON_CHARS = 100
+
+# Looked at most, so that a list of nonsense does not keep the event loop.
+_MAX_RESULTS = 1_000
 
 # What SearXNG sends when `json` is not among its `search.formats`: the stock 403 page of the
 # framework it is built on. A proxy or firewall in front of it has words of its own.
@@ -60,7 +64,8 @@ class SearxngBackend:
     @property
     def endpoint(self) -> str:
         """See `SearchBackend.endpoint`."""
-        return self._base_url()
+        instance = _instance(self._base_url())
+        return instance[0] if instance else self.name
 
     def available(self) -> bool:
         """True when an instance is configured."""
@@ -68,11 +73,12 @@ class SearxngBackend:
 
     async def search(self, query: str, k: int, timeout: float) -> BackendAnswer:
         """See `SearchBackend.search`."""
-        endpoint = _endpoint(self._base_url())
-        if endpoint is None:
+        instance = _instance(self._base_url())
+        if instance is None:
             return unusable("web_research_searxng_url is not an http or https URL")
+        endpoint, headers = instance
         reply = await self._api.get(
-            endpoint, params={"q": query, "format": "json"}, headers={}, timeout=timeout
+            endpoint, params={"q": query, "format": "json"}, headers=headers, timeout=timeout
         )
         if isinstance(reply, BackendAnswer):
             return reply
@@ -86,12 +92,21 @@ class SearxngBackend:
         return self._site_config.get_str("web_research_searxng_url").strip()
 
 
-def _endpoint(base_url: str) -> str | None:
+def _instance(base_url: str) -> tuple[str, dict[str, str]] | None:
+    """The address to ask, without the credentials that the base URL may hold, and those as headers.
+
+    The HTTP client writes addresses to its log as they are.
+    """
     if not is_web_url(base_url):
         return None
     parts = urlsplit(base_url)
     path = parts.path.rstrip("/").removesuffix("/search") + "/search"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+    credentials, _, host = parts.netloc.rpartition("@")
+    headers = {}
+    if credentials:
+        token = base64.b64encode(unquote(credentials).encode()).decode()
+        headers["Authorization"] = f"Basic {token}"
+    return urlunsplit((parts.scheme, host, path, "", "")), headers
 
 
 def _refusal(reply: JsonReply) -> BackendAnswer:
@@ -118,7 +133,7 @@ def _read_answer(body: bytes, k: int) -> BackendAnswer:
     if not isinstance(results, list):
         return unusable("its answer holds no list of results")
     unresponsive = _reasons(answer.get("unresponsive_engines"))
-    made = (_to_hit(result) for result in results)
+    made = (_to_hit(result) for result in results[:_MAX_RESULTS])
     hits = tuple(itertools.islice((hit for hit in made if hit is not None), k))
     if hits:
         return BackendAnswer(SearchStatus.OK, hits, unresponsive=unresponsive)

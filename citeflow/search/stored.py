@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
+import functools
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -21,8 +25,22 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchStore"]
 
+T = TypeVar("T")
+
 # Goes into the key: an entry in a form of the past is never read as one of today's.
 _FORM = 1
+
+
+# Not the loop's own threads: a program may fill those with calls of `web_search`, which wait for
+# the very search that would need one of them.
+@functools.lru_cache(maxsize=1)
+def _threads(_pid: int) -> concurrent.futures.ThreadPoolExecutor:
+    """The threads of this process: a fork has none of its parent's."""
+    return concurrent.futures.ThreadPoolExecutor(4, thread_name_prefix="citeflow-cache")
+
+
+# A disk that takes longer than this (a network mount that is gone) is no cache.
+_DISK_SECONDS = 1.0
 
 _flights: SingleFlight[SearchOutcome] = SingleFlight()
 
@@ -64,14 +82,14 @@ class SearchStore:
 
         async def load_or_ask() -> SearchOutcome:
             ttl = self._config.get_float("research_cache_ttl_seconds")
-            value = await asyncio.to_thread(cache.load, key, ttl, site_config=self._config)
+            value = await _in_thread(until, cache.load, key, ttl, site_config=self._config)
             stored = _read(value, k)
             if stored is not None:
                 return stored
             outcome = await ask()
             if outcome.hits:
                 value = msgspec.to_builtins(_entry(outcome))
-                await asyncio.to_thread(cache.store, key, value, site_config=self._config)
+                await _in_thread(until, cache.store, key, value, site_config=self._config)
             return outcome
 
         name = f"{cache.cache_dir(self._config)}:{key}"
@@ -89,6 +107,20 @@ class SearchStore:
             # Another caller's shorter patience is not an answer for this one.
             if ours or outcome.status is not SearchStatus.TIMEOUT:
                 return outcome
+
+
+async def _in_thread(
+    until: float, work: Callable[..., T], *args: object, **kwargs: object
+) -> T | None:
+    """What `work` returns, None if it takes too long."""
+    loop = asyncio.get_running_loop()
+    seconds = min(_DISK_SECONDS, until - time.monotonic())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await loop.run_in_executor(
+                _threads(os.getpid()), functools.partial(work, *args, **kwargs)
+            )
+    return None
 
 
 def _entry(outcome: SearchOutcome) -> _Entry:

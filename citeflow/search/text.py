@@ -13,8 +13,8 @@ MAX_QUERY_CHARS = 500
 # A result is a line in a list. What is longer is no title or snippet, and an event with a hundred
 # results must stay far below Kafka's message limit.
 _MAX_TITLE_CHARS = 500
-_MAX_SNIPPET_CHARS = 2000
-_MAX_URL_CHARS = 4000
+_MAX_SNIPPET_CHARS = 1000
+_MAX_URL_CHARS = 2000  # longer ones are not cited either
 
 
 def clean_query(query: str) -> str:

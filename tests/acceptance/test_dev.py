@@ -94,6 +94,20 @@ async def test_a_signal_ends_everything_in_time(number: signal.Signals, busy: bo
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("seconds", [0.3, 0.8, 1.5, 2.5, 4.0])
+async def test_a_signal_while_starting_ends_it_as_well(seconds: float) -> None:
+    """Whatever it is at, Ctrl-C ends the command in time, without a traceback."""
+    async with dev("--demo") as process:
+        assert process.stderr is not None
+        await asyncio.sleep(seconds)
+        family = descendants(process.pid) | {process.pid}
+        os.killpg(process.pid, signal.SIGINT)
+        errors = await asyncio.wait_for(process.stderr.read(), 5)
+        await asyncio.wait_for(process.wait(), 5)
+        assert await gone(family)
+    assert b"Traceback" not in errors
+
+
 async def test_a_killed_parent_takes_its_broker_along() -> None:
     """SIGKILL of the command leaves neither broker nor worker processes behind."""
     async with dev("--demo") as process:

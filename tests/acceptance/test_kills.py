@@ -43,8 +43,11 @@ async def test_every_request_is_answered_once_though_the_worker_is_killed(
             await gather_until(line_config.broker, schemas.ContextReady, answered, patience=120)
 
     values: defaultdict[str, set[bytes]] = defaultdict(set)
-    for context in await gather(line_config.broker, schemas.ContextReady):
+    contexts = await gather(line_config.broker, schemas.ContextReady)
+    for context in contexts:
         values[context.request_id].add(schemas.encode(context))
     assert sorted(values) == wanted
     assert {name for name, variants in values.items() if len(variants) != 1} == set()
     assert await gather(line_config.broker, schemas.EventRejected) == []
+    # A page that got lost on its way would be missed until the deadline.
+    assert {context.outcome for context in contexts} == {schemas.ContextOutcome.COMPLETE}

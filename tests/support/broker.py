@@ -1,48 +1,95 @@
-"""A Kafka-protocol broker for the tests: embedded by default, Apache Kafka in a container if asked.
+"""A Kafka-protocol broker for the tests.
 
-With CITEFLOW_TEST_BACKEND=containers one Apache Kafka container serves the session and its topics
-are removed between tests; otherwise every test has an embedded broker of its own.
+CITEFLOW_TEST_BACKEND says which: unset, every test has an embedded broker of its own; `kafka`, one
+Apache Kafka node started by ops/kafka serves the session; `containers`, one in a container does. A
+broker of the session has its topics removed after each test.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from streams.config import StreamConfig
-from streams.embedded import EmbeddedBroker, embedded_profile, tune_fetch_wait
+from streams.embedded import EmbeddedBroker, embedded_profile, free_port
 from streams.runner import wait_for_topics
 
-__all__ = ["broker_address", "containers", "line_config", "stream_config"]
+__all__ = ["BACKEND", "broker_address", "line_config", "stream_config"]
+
+BACKEND = os.environ.get("CITEFLOW_TEST_BACKEND") or "embedded"
 
 _CONTAINER_IMAGE = "apache/kafka:3.9.1"  # as in docker-compose.yml
+_START_SCRIPT = Path(__file__).parents[2] / "ops/kafka/start.sh"
+_START_SECONDS = 120.0
 PARTITIONS = 4
-
-
-def containers() -> bool:
-    """Whether the tests were asked to run against containers."""
-    return os.environ.get("CITEFLOW_TEST_BACKEND") == "containers"
+# The least that Apache Kafka accepts out of the box is 6; the node of ops/kafka accepts 1.
+SESSION_TIMEOUT = {"kafka": 2, "containers": 6}
 
 
 @pytest.fixture(scope="session")
-def _container_address() -> Iterator[str]:
+def _session_broker() -> Iterator[str]:
+    with _container() if BACKEND == "containers" else _node() as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _container() -> Iterator[str]:
     from testcontainers.kafka import KafkaContainer
 
     with KafkaContainer(_CONTAINER_IMAGE).with_kraft() as container:
         yield container.get_bootstrap_server()
 
 
+@contextlib.contextmanager
+def _node() -> Iterator[str]:
+    home, port = Path(tempfile.mkdtemp(prefix="citeflow-kafka-")), free_port()
+    subprocess.run([_START_SCRIPT, "--fetch"], check=True, stdin=subprocess.DEVNULL)
+    with (home / "log").open("wb") as log:
+        node = subprocess.Popen(
+            [_START_SCRIPT, home / "data", str(port)],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+    try:
+        _wait_until_ready(port, node, home / "log")
+        yield f"127.0.0.1:{port}"
+    finally:
+        node.terminate()
+        try:
+            node.wait(20)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            node.wait()
+        shutil.rmtree(home)
+
+
+def _wait_until_ready(port: int, node: subprocess.Popen[bytes], log: Path) -> None:
+    give_up = time.monotonic() + _START_SECONDS
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        if node.poll() is not None or time.monotonic() > give_up:
+            raise RuntimeError(f"Kafka did not start:\n{log.read_text()[-3000:]}")
+        time.sleep(0.1)
+
+
 @pytest.fixture
 async def broker_address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """`host:port` of a broker without topics."""
-    if containers():
-        address: str = request.getfixturevalue("_container_address")
+    if BACKEND != "embedded":
+        address: str = request.getfixturevalue("_session_broker")
         yield address
         await _remove_topics(address)
         return
@@ -58,19 +105,17 @@ async def broker_address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
 @pytest.fixture
 def stream_config(broker_address: str) -> StreamConfig:
     """A configuration for the broker, with consumer groups of its own; no topics yet."""
-    config = StreamConfig(app_prefix=f"test-{uuid.uuid4().hex[:8]}")
-    if containers():
+    config = StreamConfig(app_prefix=f"test-{uuid.uuid4().hex[:8]}", partitions=PARTITIONS)
+    if BACKEND != "embedded":
         return replace(
             config,
             broker=broker_address,
-            partitions=PARTITIONS,
-            session_timeout=6.0,
-            heartbeat_interval=1.0,
+            session_timeout=SESSION_TIMEOUT[BACKEND],
+            heartbeat_interval=SESSION_TIMEOUT[BACKEND] / 10,
             due_interval=0.5,
             stop_timeout=5.0,
         )
-    tune_fetch_wait()
-    return embedded_profile(config, broker_address, partitions=PARTITIONS)
+    return embedded_profile(config, broker_address)
 
 
 @pytest.fixture

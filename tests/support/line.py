@@ -16,7 +16,7 @@ from streams.config import StreamConfig
 from streams.log_reader import read_log
 from streams.runner import WorkerRunner
 from streams.topics import TOPICS
-from tests.support.broker import containers
+from tests.support.broker import BACKEND, SESSION_TIMEOUT
 
 __all__ = ["gather", "gather_until", "running_line", "web_settings", "worker_process"]
 
@@ -61,7 +61,8 @@ async def worker_process(
         "CITEFLOW_PARTITIONS": str(config.partitions),
         "CITEFLOW_APP_PREFIX": config.app_prefix,
         "CITEFLOW_DATABASE_URL": config.database_url,
-        "CITEFLOW_BROKER_PROFILE": "kafka" if containers() else "embedded",
+        "CITEFLOW_BROKER_PROFILE": "embedded" if BACKEND == "embedded" else "kafka",
+        "CITEFLOW_SESSION_TIMEOUT": str(SESSION_TIMEOUT.get(BACKEND, 30)),
     }
     process = await asyncio.create_subprocess_exec(
         *command,

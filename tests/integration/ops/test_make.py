@@ -90,7 +90,7 @@ def test_without_a_topic_there_is_a_default(checkout: Path, arguments: tuple[str
 def test_help_lists_every_target(checkout: Path) -> None:
     """Plain `make` shows what there is."""
     listed = [line.split()[1] for line in make(checkout).splitlines()]
-    assert listed == ["help", "run", "test", "check", "docs", "clean"]
+    assert listed == ["help", "run", "test", "test-kafka", "check", "docs", "clean"]
 
 
 @pytest.fixture

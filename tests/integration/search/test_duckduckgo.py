@@ -85,6 +85,14 @@ async def test_every_answer_has_its_status(
     assert (answer.status, answer.hits, answer.retry_after) == (status, (), retry_after)
 
 
+async def test_a_challenge_status_with_results_is_an_answer(pool: WorkerPool) -> None:
+    """HTTP 202 is a challenge only when the page holds no results."""
+    async with PlayedEngine(Reply(202, PAGE)) as engine:
+        backend = DuckDuckGoBackend(CONFIG, engine_url=engine.url, pool=pool)
+        answer = await backend.search("q", 5, 20.0)
+    assert (answer.status, len(answer.hits)) == (SearchStatus.OK, 5)
+
+
 async def test_refused_connection_is_unreachable(pool: WorkerPool) -> None:
     """Nobody listening is neither an empty result nor an exception."""
     async with PlayedEngine(Reply()) as engine:

@@ -174,3 +174,26 @@ async def test_unusable_base_url_is_an_answer(url: str) -> None:
     await searxng.aclose()
     assert found.status is SearchStatus.UNAVAILABLE
     assert "web_research_searxng_url" in found.detail
+
+
+async def test_credentials_travel_in_a_header_only() -> None:
+    """A user and password of the base URL are sent, and are in no address that anybody shows."""
+    async with PlayedEngine(answer(RESULTS)) as engine:
+        url = engine.origin.replace("http://", "http://us%20er:p%40ss@")
+        searxng = SearxngBackend(SiteConfig({"web_research_searxng_url": url}, environ={}))
+        found = await searxng.search("q", 5, 5.0)
+        await searxng.aclose()
+    assert found.status is SearchStatus.OK
+    (request,) = engine.requests
+    assert request.headers["authorization"] == "Basic dXMgZXI6cEBzcw=="
+    assert searxng.endpoint == f"{engine.origin}/search"
+
+
+async def test_a_flood_of_nonsense_does_not_keep_the_loop() -> None:
+    """Two megabytes of results without links are an unusable answer, at once."""
+    body = json.dumps({"results": [{"url": "x"}] * 120_000})
+    async with PlayedEngine(Reply(body=body)) as engine:
+        started = time.thread_time()
+        found = await backend(engine).search("q", 5, 20.0)
+        assert time.thread_time() - started < 1.0
+    assert found.status is SearchStatus.UNAVAILABLE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ import schemas
 from agents import Inbound
 from agents.search import SearchAgent
 from citeflow.findings import collect_findings
-from citeflow.search import SearchHit, SearchOutcome, SearchProvenance, SearchStatus
+from citeflow.search import SearchAttempt, SearchHit, SearchOutcome, SearchProvenance, SearchStatus
 from citeflow.settings import SiteConfig
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -110,7 +111,11 @@ async def test_request_id(request_id: str | None, key: bytes | None, expected: s
 async def test_a_failed_search_is_a_record_too() -> None:
     """Status, note and wait of a refusal are carried on; there are no hits."""
     refused = SearchOutcome(SearchStatus.RATE_LIMITED, note="slow down", retry_after=30.0)
-    hits, _ = await answer(schemas.TopicRequested(topic="x"), outcome=refused)
+    hits, _ = await answer(
+        schemas.TopicRequested(topic="x"),
+        outcome=refused,
+        settings={"stream_park_blocked_requests": False},
+    )
     assert (hits.status, hits.note, hits.retry_after) == ("rate_limited", "slow down", 30.0)
     assert hits.hits == ()
 
@@ -193,3 +198,147 @@ async def test_giving_up_answers_unavailable() -> None:
     assert isinstance(hits, schemas.SearchHits)
     assert hits.status == "unavailable"
     assert "secret" not in (hits.note or "")
+
+
+class Scripted:
+    """Answers one outcome after the other, on a clock that sleeping moves."""
+
+    def __init__(self, *outcomes: SearchOutcome, seconds: float = 1.0) -> None:
+        self.outcomes = list(outcomes)
+        self.seconds = seconds
+        self.now = NOW
+        self.asked: list[float | None] = []
+        self.slept: list[float] = []
+
+    async def search(self, query: str, k: int = 5, timeout: float | None = None) -> SearchOutcome:
+        self.asked.append(timeout)
+        self.now += timedelta(seconds=self.seconds)
+        return self.outcomes[min(len(self.asked), len(self.outcomes)) - 1]
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += timedelta(seconds=seconds)
+
+    async def handle(
+        self, request: schemas.TopicRequested, settings: dict[str, object] | None = None
+    ) -> schemas.SearchHits:
+        agent = SearchAgent(
+            searcher=self,
+            site_config=SiteConfig(settings, environ={}),
+            clock=lambda: self.now,
+            budget=80.0,
+            sleep=self.sleep,
+        )
+        sent: list[schemas.Record] = []
+
+        async def emit(record: schemas.Record) -> None:
+            sent.append(record)
+
+        origin = schemas.Origin("topics.requested", 3, 41, SENT, None)
+        await agent.handle(Inbound(request, origin), emit)
+        (hits,) = sent
+        assert isinstance(hits, schemas.SearchHits)
+        return hits
+
+
+def refused(
+    retry_after: float | None, status: SearchStatus = SearchStatus.BLOCKED
+) -> SearchOutcome:
+    return SearchOutcome(status, note="no", retry_after=retry_after)
+
+
+INCONCLUSIVE = SearchOutcome(
+    SearchStatus.BLOCKED,
+    note="inconclusive",
+    provenance=SearchProvenance(
+        attempts=(SearchAttempt("a", "q", SearchStatus.EMPTY),),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "slept"),
+    [
+        (refused(20.0), [20.2]),
+        (refused(None), [15.2]),
+        (refused(5.0, SearchStatus.CHALLENGED), [5.2]),
+        (refused(0.0, SearchStatus.RATE_LIMITED), [0.2]),
+        (refused(77.0), [77.2]),
+        (refused(79.0), []),
+        (refused(3600.0), []),
+        (refused(1.0, SearchStatus.UNREACHABLE), []),
+        (SearchOutcome(SearchStatus.EMPTY), []),
+        (INCONCLUSIVE, []),
+        (FOUND, []),
+    ],
+)
+async def test_a_blocked_request_is_parked_once(first: SearchOutcome, slept: list[float]) -> None:
+    """For the shortest wait asked for, if a search still fits into the budget after it."""
+    engine = Scripted(first, FOUND)
+    hits = await engine.handle(schemas.TopicRequested(topic="x"))
+    assert engine.slept == pytest.approx(slept)
+    assert len(engine.asked) == 1 + len(slept)
+    assert hits.status == (FOUND if slept else first).status.value
+
+
+async def test_there_is_no_second_parking() -> None:
+    """Refused again, the request goes on as refused."""
+    engine = Scripted(refused(5.0))
+    hits = await engine.handle(schemas.TopicRequested(topic="x"))
+    assert (len(engine.asked), hits.status) == (2, "blocked")
+
+
+async def test_parking_can_be_turned_off() -> None:
+    """The setting is read at each request."""
+    engine = Scripted(refused(5.0), FOUND)
+    hits = await engine.handle(
+        schemas.TopicRequested(topic="x"), {"stream_park_blocked_requests": False}
+    )
+    assert (engine.slept, hits.status) == ([], "blocked")
+
+
+@pytest.mark.parametrize(("seconds", "parked"), [(10, False), (30, True)])
+async def test_parking_keeps_the_requests_deadline(seconds: int, parked: bool) -> None:
+    """What would be over before the wait is over is not parked; the second search is cut to it."""
+    engine = Scripted(refused(20.0), FOUND)
+    deadline = NOW + timedelta(seconds=seconds)
+    await engine.handle(schemas.TopicRequested(topic="x", deadline=deadline))
+    assert bool(engine.slept) is parked
+    assert engine.asked[0] == seconds
+    if parked:
+        assert engine.asked[1] == pytest.approx(30 - 1 - 20.2)
+
+
+async def test_all_searching_ends_within_the_budget() -> None:
+    """A deadline of minutes in the settings does not outlive the handler's own."""
+    engine = Scripted(refused(20.0), FOUND, seconds=30.0)
+    await engine.handle(
+        schemas.TopicRequested(topic="x"), {"web_research_search_deadline_seconds": 600}
+    )
+    assert engine.asked == [80.0, pytest.approx(80 - 30 - 20.2)]
+
+
+async def test_a_deadline_is_kept_though_no_slot_is_free() -> None:
+    """A request that does not get its turn before its deadline is answered `timeout` by then."""
+    slots = asyncio.Semaphore(1)
+    await slots.acquire()
+    agent = SearchAgent(
+        searcher=Engine(FOUND),
+        site_config=SiteConfig(environ={}),
+        clock=lambda: datetime.now(UTC),
+        slots=slots,
+    )
+    sent: list[schemas.Record] = []
+
+    async def emit(record: schemas.Record) -> None:
+        sent.append(record)
+
+    deadline = datetime.now(UTC) + timedelta(seconds=0.2)
+    event = Inbound(
+        schemas.TopicRequested(topic="x", deadline=deadline),
+        schemas.Origin("topics.requested", 0, 0, SENT),
+    )
+    await asyncio.wait_for(agent.handle(event, emit), 10)
+    (hits,) = sent
+    assert isinstance(hits, schemas.SearchHits)
+    assert (hits.status, hits.hits) == ("timeout", ())

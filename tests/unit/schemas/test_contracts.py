@@ -50,6 +50,7 @@ EXAMPLES: dict[str, schemas.Record] = {
         headers=(("h", b"\x00"),),
     ),
 }  # fmt: skip
+EXAMPLES["context.replayed"] = EXAMPLES["context.ready"]
 
 
 def test_every_topic_has_a_record_and_a_document() -> None:

@@ -103,10 +103,11 @@ def test_deadline_closes_with_what_there_is() -> None:
     assert sorted(state.pages_by_rank) == [1]
 
 
-def test_an_early_tick_changes_nothing() -> None:
-    """A tick from before the current due time is a stale one."""
+@pytest.mark.parametrize("seconds", [-1, 1])
+def test_a_tick_for_another_time_changes_nothing(seconds: int) -> None:
+    """Only the tick that was sent for the current due time counts."""
     state, _ = run([hits_of(2)])
-    tick = schemas.JoinDue(request_id="r", due_at=DEADLINE - timedelta(seconds=1))
+    tick = schemas.JoinDue(request_id="r", due_at=DEADLINE + timedelta(seconds=seconds))
     assert step(state, tick, arrived_at=T0, remember=REMEMBER) == (state, None)
 
 

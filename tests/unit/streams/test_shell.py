@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 import schemas
 from agents.base import Emit, Inbound
-from citeflow.findings import emit_finding
+from citeflow.findings import Finding, Severity, emit_finding
 from streams import shell as shell_module
-from streams.publisher import PublishError
+from streams.audit import audit_record
+from streams.publisher import PublishError, RecordTooLargeError
 from streams.rejection import MAX_KEPT_BYTES
 from streams.shell import AgentShell
 
+TRACE = b"00-" + b"0" * 31 + b"1-" + b"0" * 15 + b"1-01"
 ORIGIN = schemas.Origin(
     "topics.requested", 2, 7, datetime(2026, 1, 1, tzinfo=UTC), b"key",
-    (("traceparent", b"00-trace"), ("other", b"x")),
+    (("traceparent", TRACE), ("other", b"x")),
 )  # fmt: skip
 
 
@@ -96,7 +98,7 @@ async def test_outputs_and_findings_are_sent_with_the_trace() -> None:
     sent = Sent()
     await shell_of(Echo(), sent).process(ORIGIN, b'{"topic": "x"}')
     assert [type(record) for record in sent.records] == [schemas.JoinDue, schemas.AuditFinding]
-    assert sent.headers[0] == [("traceparent", b"00-trace")]
+    assert sent.headers[0] == [("traceparent", TRACE)]
 
 
 async def test_a_passing_fault_is_tried_again() -> None:
@@ -173,3 +175,52 @@ def test_no_bytes_escape(value: bytes) -> None:
     sent = Sent()
     asyncio.run(shell_of(Echo(), sent).process(ORIGIN, value))
     assert len(sent.of(schemas.EventRejected)) + len(sent.of(schemas.JoinDue)) == 1
+
+
+@pytest.mark.parametrize(
+    ("trace", "passed_on"),
+    [
+        (b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01", True),
+        (b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01\n", False),
+        (b"x" * 900_000, False),
+        (b"", False),
+    ],
+)
+async def test_only_a_trace_is_passed_on(trace: bytes, passed_on: bool) -> None:
+    """A header that is no trace would be multiplied by every stage."""
+    sent = Sent()
+    origin = schemas.Origin("topics.requested", 0, 0, headers=(("traceparent", trace),))
+    await shell_of(Echo(), sent).process(origin, b'{"topic": "x"}')
+    assert [headers != [] for headers in sent.headers] == [passed_on] * 2
+
+
+@pytest.mark.parametrize("seconds", [None, -5.0, 0.0, 1e9, 253402300800.0, 1e12, 1e300])
+def test_any_record_timestamp_is_a_time(seconds: float | None) -> None:
+    """Producers set timestamps; each becomes a time to which a timeout can be added."""
+    assert shell_module._time(seconds) + timedelta(days=30) < datetime.max.replace(tzinfo=UTC)
+
+
+async def test_a_dead_letter_that_is_too_large_is_cut_further() -> None:
+    """What the broker has no room for is rejected without its bytes, not for ever tried again."""
+
+    class Small(Sent):
+        async def send(
+            self, record: schemas.Record, headers: Sequence[tuple[str, bytes]] = ()
+        ) -> None:
+            if len(schemas.encode(record)) > 2_000:
+                raise RecordTooLargeError("large")
+            await super().send(record, headers)
+
+    sent = Small()
+    await shell_of(Echo(), sent).process(ORIGIN, b"{" + b"x" * 5_000)
+    (rejected,) = sent.of(schemas.EventRejected)
+    assert isinstance(rejected, schemas.EventRejected)
+    assert (rejected.value, rejected.value_size) == (b"", 5_001)
+
+
+def test_findings_are_of_bounded_size() -> None:
+    """Whatever a page makes of its host name, the finding about it fits a record."""
+    finding = Finding("s" * 10, "k", Severity.INFO, "t" * 9_999, "b" * 99_999, "d" * 9_999,
+                      {"host": "h" * 900_000})  # fmt: skip
+    record = audit_record(finding, stage="fetch", request_id="r", timestamp=ORIGIN.timestamp)
+    assert len(schemas.encode(record)) < 100_000

@@ -1,0 +1,74 @@
+"""A worker that cannot go forward ends with a reason instead of staying as a zombie."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import urllib.request
+from dataclasses import replace
+
+import pytest
+
+import schemas
+from streams.config import StreamConfig
+from streams.demo import DemoWeb
+from streams.embedded import EmbeddedBroker, free_port
+from streams.request import produce, request_and_wait
+from streams.runner import wait_for_topics
+from tests.support.broker import BACKEND
+from tests.support.line import web_settings, worker_process
+
+
+async def test_a_paused_worker_ends_when_it_goes_on(line_config: StreamConfig) -> None:
+    """SIGSTOP for longer than the session, then SIGCONT: the process must not act as a member."""
+    async with DemoWeb() as web:
+        settings = web_settings(web.origin)
+        async with worker_process(line_config, settings) as worker:
+            worker.send_signal(signal.SIGSTOP)
+            await asyncio.sleep(line_config.session_timeout + 4.5)
+            worker.send_signal(signal.SIGCONT)
+            assert await asyncio.wait_for(worker.wait(), 30) == 1
+        async with worker_process(line_config, settings):
+            context = await request_and_wait(
+                line_config.broker, schemas.TopicRequested(topic="Redis caching"), timeout=60
+            )
+    assert context.outcome == schemas.ContextOutcome.COMPLETE
+
+
+@pytest.mark.skipif(BACKEND != "embedded", reason="kills a broker of its own, the embedded one")
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_worker_whose_broker_is_gone_ends(busy: bool) -> None:
+    """Idle or at work: no broker for longer than `broker_timeout`: exit code 1, in bounded time."""
+    broker = EmbeddedBroker()
+    broker.start()
+    try:
+        await broker.wait_ready()
+        config = replace(StreamConfig(), broker=broker.address, partitions=2)
+        await wait_for_topics(config)
+        async with DemoWeb() as web, worker_process(config, web_settings(web.origin)) as worker:
+            if busy:
+                requests = [(None, b'{"topic": "Redis caching"}')] * 40
+                await produce(config.broker, "topics.requested", requests)
+            broker.stop()
+            assert await asyncio.wait_for(worker.wait(), 40) == 1
+    finally:
+        broker.stop()
+
+
+async def test_readiness_is_about_partitions(line_config: StreamConfig) -> None:
+    """/healthz and /readyz answer; ready means assigned and recovered."""
+    port = free_port()
+    command = (sys.executable, "-m", "streams", "worker", "--health-port", str(port))
+
+    def get(path: str) -> tuple[int, object]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, json.load(answer)
+
+    async with (
+        DemoWeb() as web,
+        worker_process(line_config, web_settings(web.origin), command=command),
+    ):
+        assert await asyncio.to_thread(get, "/healthz") == (200, {"status": "ok"})
+        assert await asyncio.to_thread(get, "/readyz") == (200, {"ready": True, "reasons": {}})
