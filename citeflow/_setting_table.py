@@ -280,6 +280,28 @@ _WEB: tuple[_Row, ...] = (
         100_000_000,
         "The same for what is declared as PDF and begins like one.",
     ),
+    ("fetch_host_concurrency", 4, 1, 1000, "Requests to one host at once."),
+    (
+        "fetch_host_interval_ms",
+        50,
+        0,
+        60_000,
+        "Milliseconds between the starts of two requests to one host.",
+    ),
+    (
+        "fetch_respect_robots",
+        True,
+        None,
+        None,
+        "Leave out pages that the robots.txt of their site asks us not to read.",
+    ),
+    (
+        "fetch_page_cache_seconds",
+        0.0,
+        0.0,
+        86_400.0,
+        "Seconds for which a page that was read is kept in memory and not read again; 0: never.",
+    ),
     (
         "fetch_allowed_internal_origins",
         "",
@@ -304,6 +326,13 @@ _WEB: tuple[_Row, ...] = (
 )
 
 _STREAM: tuple[_Row, ...] = (
+    (
+        "stream_page_cache_seconds",
+        300.0,
+        0.0,
+        86_400.0,
+        "As fetch_page_cache_seconds, for the fetch agents of a worker.",
+    ),
     (
         "research_join_timeout_seconds",
         120.0,

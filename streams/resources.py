@@ -58,7 +58,7 @@ class Resources:
 
     def __init__(self, site_config: SiteConfig, *, database_url: str = "") -> None:
         self.searcher = SearchChain(site_config)
-        self.fetcher = PageFetcher(site_config)
+        self.fetcher = PageFetcher(site_config, cache_setting="stream_page_cache_seconds")
         self.posts = LazyPosts(database_url) if database_url else None
         self._stack = contextlib.AsyncExitStack()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,6 +30,7 @@ from citeflow.fetch.inflate import (
 )
 from citeflow.fetch.limits import FETCH_LIMITS
 from citeflow.fetch.outcome import FetchStatus
+from citeflow.fetch.politeness import Manners, retry_after_seconds
 from citeflow.fetch.targets import Policy, Target, check_url, redirect_target
 from citeflow.fetch.transport import EXEMPT
 from citeflow.fetch.walls import is_challenge
@@ -41,6 +44,9 @@ _ACCEPT = (
     "text/html,application/xhtml+xml,application/xml;q=0.9,application/pdf;q=0.8,"
     "text/plain;q=0.8,*/*;q=0.1"
 )
+_TOO_MANY = 429
+# A proxy whose server restarts says one of these.
+_PASSING_STATUSES = frozenset({502, 503, 504})
 # The statuses that captchas and browser checks are served with, beside 200.
 _CHALLENGE_STATUSES = frozenset({401, 403, 405, 429, 503})
 # The pages of the known ones are smaller.
@@ -55,6 +61,15 @@ class FetchEndedError(Exception):
     def __init__(self, status: FetchStatus, detail: str) -> None:
         super().__init__(detail)
         self.status = status
+
+
+_PASSING = (
+    FetchEndedError,
+    TruncatedBodyError,
+    httpcore.ReadError,
+    httpcore.WriteError,
+    httpcore.RemoteProtocolError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,10 @@ class Download:
     max_bytes: int
     max_pdf_bytes: int
     https_only: bool = False
+    manners: Manners | None = None
     on_pdf: Callable[[], None] = lambda: None
+    _repeated: bool = field(default=False, init=False)
+    _retry_after: float | None = field(default=None, init=False)
     final_url: str = field(default="", init=False)
     http_status: int | None = field(default=None, init=False)
     content_type: str = field(default="", init=False)
@@ -95,20 +113,52 @@ class Download:
         ):
             raise SSRFBlockedError("only https is read")
         for _ in range(FETCH_LIMITS.redirects + 1):
-            response = await self._request(target)
-            try:
-                if response.status_code not in _REDIRECTS or "location" not in response.headers:
-                    return await self._body(response)
-            finally:
-                await response.aclose()
-            target = redirect_target(target, response.headers["location"], self.policy)
+            found = await self._visit_twice(target)
+            if isinstance(found, Body):
+                return found
+            target = redirect_target(target, found, self.policy)
         raise FetchEndedError(
             FetchStatus.TOO_MANY_REDIRECTS, f"more than {FETCH_LIMITS.redirects} redirects"
         )
 
-    async def _request(self, target: Target) -> httpx.Response:
+    async def _visit_twice(self, target: Target) -> Body | str:
+        """`_visit`, repeated once in a fetch when the failure is one that passes."""
+        try:
+            return await self._visit(target)
+        except _PASSING as exc:
+            if self.manners is None or self._repeated or not self._passes(exc):
+                raise
+            wait = self.manners.wait_before_retry(target, self._retry_after)
+            if wait is None:
+                raise
+            self._repeated = True
+            await asyncio.sleep(wait)
+        return await self._visit(target)
+
+    def _passes(self, exc: Exception) -> bool:
+        if isinstance(exc, FetchEndedError):
+            named = self.http_status == _TOO_MANY and self._retry_after is not None
+            return exc.status is FetchStatus.HTTP_ERROR and (
+                named or self.http_status in _PASSING_STATUSES
+            )
+        return not isinstance(exc, httpcore.RemoteProtocolError) or "disconnected" in str(exc)
+
+    async def _visit(self, target: Target) -> Body | str:
+        """The body of a page, or where it redirects to."""
+        turn = self.manners.visit(target) if self.manners else contextlib.nullcontext()
         self.final_url = str(target.url)
         self.http_status = None
+        async with turn:
+            response = await self._request(target)
+            try:
+                if response.status_code in _REDIRECTS and "location" in response.headers:
+                    return response.headers["location"]
+                self._retry_after = retry_after_seconds(response.headers.get("retry-after", ""))
+                return await self._body(response)
+            finally:
+                await response.aclose()
+
+    async def _request(self, target: Target) -> httpx.Response:
         request = httpx.Request(
             "GET",
             target.url,

@@ -21,12 +21,21 @@ from citeflow.errors import SSRFBlockedError, URLScrapeError
 from citeflow.fetch.download import Body, Download, FetchEndedError
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
 from citeflow.fetch.inflate import BodyTooLargeError, BrokenBodyError, TruncatedBodyError
-from citeflow.fetch.limits import EXTRACT_LIMITS, PageLimits
+from citeflow.fetch.limits import EXTRACT_LIMITS, POLITE_LIMITS, PageLimits
 from citeflow.fetch.network import NameNotFoundError, Resolver, resolve_host
 from citeflow.fetch.outcome import FetchOutcome, FetchStatus
-from citeflow.fetch.targets import Policy, parse_origins
+from citeflow.fetch.politeness import (
+    DisallowedError,
+    HostPausedError,
+    Hosts,
+    Manners,
+    RobotsRules,
+)
+from citeflow.fetch.sharing import Flights, PageCache
+from citeflow.fetch.targets import Policy, Target, check_url, parse_origins
 from citeflow.fetch.transport import GuardedTransport
 from citeflow.fetch.user_agent import build_crawler_ua
+from citeflow.quality.urls import canonical_url
 from citeflow.workers import WorkerError, WorkerPool, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -39,6 +48,8 @@ __all__ = ["PageFetcher", "failure_of"]
 logger = logging.getLogger(__name__)
 
 _AS_SETTINGS = PageLimits()
+# Beyond the time for a download, for its extraction and the wait for a worker.
+_PATIENCE = 6 * EXTRACT_LIMITS.seconds
 _READABILITY = {
     Readability.OK: (FetchStatus.OK, ""),
     Readability.EMPTY: (FetchStatus.EMPTY, "the page has no main text"),
@@ -74,7 +85,7 @@ class PageFetcher:
     One fetcher serves any number of concurrent tasks of one event loop and keeps connections for
     the next page of a site. Text is extracted in worker processes shared by the whole program.
     `resolve` finds the addresses of a host and `dial` connects to one address; the defaults are
-    the system's.
+    the system's. `cache_setting` names the setting that says for how long pages are kept.
     """
 
     def __init__(
@@ -83,9 +94,15 @@ class PageFetcher:
         *,
         resolve: Resolver = resolve_host,
         dial: httpcore.AsyncNetworkBackend | None = None,
+        cache_setting: str = "fetch_page_cache_seconds",
     ) -> None:
         self._site_config = site_config
+        self._cache_setting = cache_setting
         self._transport = GuardedTransport(resolve=resolve, dial=dial)
+        self._hosts = Hosts()
+        self._robots = RobotsRules(self._robots_txt)
+        self._flights = Flights()
+        self._cache = PageCache()
 
     async def __aenter__(self) -> Self:
         _workers().warm(1)  # it starts while the first page is on its way
@@ -97,6 +114,7 @@ class PageFetcher:
         exc_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        await self._robots.aclose()
         await self._transport.aclose()
 
     async def fetch(
@@ -104,33 +122,51 @@ class PageFetcher:
     ) -> FetchOutcome:
         """Read one page; never raises, except for its own cancellation.
 
-        `timeout` in seconds bounds the whole download, from the name look-up to the last byte
-        (default: `web_research_fetch_timeout_seconds`); `limits` replaces other settings for this
-        call. Extraction has a bound of its own, from
-        when a worker takes the page.
+        `timeout` in seconds bounds the whole download, from the wait for a turn at the host to
+        the last byte (default: `web_research_fetch_timeout_seconds`); `limits` replaces other
+        settings for this call. Extraction has a bound of its own, from when a worker takes the
+        page. The same page asked for at the same time is read once.
         """
-        started = time.monotonic()
         config = self._site_config
-        download = Download(
-            self._transport,
-            Policy(
-                parse_origins(config.get_str("fetch_allowed_internal_origins")),
-                config.get_bool("url_scraper_allow_internal_ips"),
-            ),
-            build_crawler_ua(config),
-            _first(limits.max_bytes, config.get_int("fetch_max_body_bytes")),
-            _first(limits.max_pdf_bytes, config.get_int("fetch_max_pdf_bytes")),
-            https_only=limits.https_only,
-        )
-        max_chars = _first(limits.max_chars, config.get_int("web_research_max_content_chars"))
         if timeout is None:
             timeout = config.get_float("web_research_fetch_timeout_seconds")
+        max_chars = _first(limits.max_chars, config.get_int("web_research_max_content_chars"))
+        kept = config.get_float(self._cache_setting)
+        key = (canonical_url(url), limits, max_chars)
+        if kept and self._may_be_read(url):
+            page = self._cache.get(key, not_before=time.time() - kept)
+            if page is not None:
+                return replace(page, url=url)
+        try:
+            async with asyncio.timeout(max(timeout, limits.pdf_seconds or 0) + _PATIENCE):
+                page = await self._flights.join(
+                    (url, limits, max_chars), lambda: self._fetch(url, timeout, limits, max_chars)
+                )
+        except TimeoutError:  # of another call's fetch, which has more time than this one
+            status, detail = FetchStatus.TIMEOUT, "the page was not read in time"
+            return FetchOutcome(status, url, fetched_at=time.time(), detail=detail)
+        if kept:
+            self._cache.put(key, page)
+        return page
+
+    async def _fetch(
+        self, url: str, timeout: float, limits: PageLimits, max_chars: int
+    ) -> FetchOutcome:
+        started = time.monotonic()
+        config = self._site_config
+        download = self._download(
+            _first(limits.max_bytes, config.get_int("fetch_max_body_bytes")),
+            _first(limits.max_pdf_bytes, config.get_int("fetch_max_pdf_bytes")),
+        )
+        download.https_only = limits.https_only
         outcome = FetchOutcome(FetchStatus.ERROR, url, fetched_at=time.time())
         try:
             async with asyncio.timeout(timeout) as deadline:
+                now = asyncio.get_running_loop().time()
                 if limits.pdf_seconds is not None:
-                    ends = asyncio.get_running_loop().time() + limits.pdf_seconds
+                    ends = now + limits.pdf_seconds
                     download.on_pdf = functools.partial(deadline.reschedule, ends)
+                download.manners = self._manners(now + timeout)
                 body = await download.run(url)
             outcome = _with_text(outcome, await _extract(body, max_chars))
         except Exception as exc:  # the boundary of the stage: all becomes an outcome
@@ -145,6 +181,45 @@ class PageFetcher:
             content_type=download.content_type,
             elapsed_ms=(time.monotonic() - started) * 1000,
         )
+
+    def _policy(self) -> Policy:
+        return Policy(
+            parse_origins(self._site_config.get_str("fetch_allowed_internal_origins")),
+            self._site_config.get_bool("url_scraper_allow_internal_ips"),
+        )
+
+    def _may_be_read(self, url: str) -> bool:
+        """False when the settings of now refuse what those of earlier may have allowed."""
+        try:
+            check_url(url, self._policy())
+        except URLScrapeError:
+            return False
+        return True
+
+    def _download(self, max_bytes: int, max_pdf_bytes: int) -> Download:
+        agent = build_crawler_ua(self._site_config)
+        return Download(self._transport, self._policy(), agent, max_bytes, max_pdf_bytes)
+
+    def _manners(self, until: float) -> Manners:
+        config = self._site_config
+        return Manners(
+            self._hosts,
+            self._robots if config.get_bool("fetch_respect_robots") else None,
+            at_once=config.get_int("fetch_host_concurrency"),
+            interval=config.get_int("fetch_host_interval_ms") / 1000,
+            until=until,
+        )
+
+    async def _robots_txt(self, target: Target) -> str:
+        """The robots.txt of a target's site, blank when it cannot be had."""
+        download = self._download(POLITE_LIMITS.robots_bytes, 0)
+        try:
+            async with asyncio.timeout(POLITE_LIMITS.robots_timeout):
+                body = await download.run(str(target.url.copy_with(raw_path=b"/robots.txt")))
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the page itself will show it
+            logger.debug("no robots.txt: %s", type(exc).__name__)
+            return ""
+        return body.data.decode("utf-8", "replace")
 
 
 async def _extract(body: Body, max_chars: int) -> Extracted:
@@ -181,6 +256,8 @@ _FAILURES: tuple[tuple[type[Exception], FetchStatus, str], ...] = (
     (SSRFBlockedError, FetchStatus.BLOCKED, ""),
     (URLScrapeError, FetchStatus.BAD_URL, ""),
     (httpx.InvalidURL, FetchStatus.BAD_URL, "the URL cannot be parsed"),
+    (DisallowedError, FetchStatus.DISALLOWED, "the site's robots.txt asks us not to read it"),
+    (HostPausedError, FetchStatus.HTTP_ERROR, "the site has asked to be left alone for now"),
     (NameNotFoundError, FetchStatus.DNS_ERROR, "the host name has no address"),
     (BodyTooLargeError, FetchStatus.TOO_LARGE, "the body is larger than the cap"),
     (TruncatedBodyError, FetchStatus.TRUNCATED, ""),

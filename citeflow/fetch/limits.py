@@ -8,10 +8,12 @@ __all__ = [
     "CONNECT_LIMITS",
     "EXTRACT_LIMITS",
     "FETCH_LIMITS",
+    "POLITE_LIMITS",
     "ConnectLimits",
     "ExtractLimits",
     "FetchLimits",
     "PageLimits",
+    "PoliteLimits",
 ]
 
 
@@ -92,6 +94,27 @@ class ExtractLimits:
     unreadable_share: float = 0.01
 
 
+@dataclass(frozen=True, slots=True)
+class PoliteLimits:
+    """Dealing with one site again and again. Times in seconds."""
+
+    # Sites change their rules seldom; RFC 9309 asks for no more than a day.
+    robots_seconds: float = 3600.0
+    # Some hundred bytes each for the sites of an hour's searches.
+    robots_kept: int = 2000
+    # RFC 9309, 2.5: parse at least this much.
+    robots_bytes: int = 512_000
+    # A part of the time for a page: a site that does not answer for this will not for the page.
+    robots_timeout: float = 3.0
+    # Before the one repetition when the server names no time: a restarting process is back.
+    retry_delay: float = 0.3
+    # A site that asks for more is asked again by the next search anyway.
+    longest_pause: float = 120.0
+    # Pages kept, each at most as large as the text kept of it (8,000 characters).
+    cached_pages: int = 1000
+
+
 CONNECT_LIMITS = ConnectLimits()
 FETCH_LIMITS = FetchLimits()
+POLITE_LIMITS = PoliteLimits()
 EXTRACT_LIMITS = ExtractLimits()

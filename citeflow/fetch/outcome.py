@@ -33,6 +33,8 @@ class FetchStatus(enum.StrEnum):
     """The body is larger than the cap."""
     TRUNCATED = "truncated"
     """The connection ended before the whole body had arrived."""
+    DISALLOWED = "disallowed"
+    """The site's robots.txt asks us not to read the page."""
     UNSUPPORTED_TYPE = "unsupported_type"
     """Not text, HTML, XML or PDF."""
     CHALLENGED = "challenged"
@@ -70,8 +72,8 @@ class FetchOutcome:
     page, `published_on` the day it means (YYYY-MM-DD, blank if unknown) and `date_confidence`
     `high`, `medium`, `low` or blank. `content_sha256` is of `text` in UTF-8, empty when there is
     none. `fetched_at` is a UTC time in seconds since the epoch, `elapsed_ms` the whole time
-    spent. `stage` names the extractor that produced the text. `detail` is a short reason for
-    people, without secrets.
+    spent; a `cached` outcome has the `fetched_at` of when it was read. `stage` names the
+    extractor that produced the text. `detail` is a short reason for people, without secrets.
     """
 
     status: FetchStatus
@@ -90,6 +92,7 @@ class FetchOutcome:
     fetched_at: float = 0.0
     elapsed_ms: float = 0.0
     stage: str = ""
+    cached: bool = False
     detail: str = ""
 
     @property

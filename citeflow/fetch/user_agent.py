@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from citeflow.settings import SiteConfig
 
-__all__ = ["build_crawler_ua"]
+__all__ = ["PRODUCT", "build_crawler_ua"]
 
-_PRODUCT = "CiteflowContentResearcher/1.0"
+PRODUCT = "CiteflowContentResearcher"
+"""The name that a robots.txt knows us by."""
 
 
 def build_crawler_ua(site_config: SiteConfig) -> str:
@@ -20,4 +21,4 @@ def build_crawler_ua(site_config: SiteConfig) -> str:
     contact = site_config.get_str("crawler_contact_url").strip()
     contact = "".join(char for char in contact if " " <= char <= "~")
     suffix = f"; +{contact}" if contact else ""
-    return f"Mozilla/5.0 (compatible; {_PRODUCT}{suffix})"
+    return f"Mozilla/5.0 (compatible; {PRODUCT}/1.0{suffix})"

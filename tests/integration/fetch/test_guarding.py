@@ -25,7 +25,7 @@ PUBLIC, PUBLIC_2, PUBLIC_6 = "93.184.216.34", "93.184.216.35", "2606:4700:4700::
 
 
 def fetcher(network: FakeNetwork | None = None, **values: object) -> Fetcher:
-    config = SiteConfig(values, environ={})
+    config = SiteConfig({"fetch_respect_robots": False, **values}, environ={})
     if network is None:
         return PageFetcher(config)
     return PageFetcher(config, resolve=network.resolve, dial=network)
