@@ -9,6 +9,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from citeflow.context.excerpts import Excerpt, choose_excerpts
 from citeflow.context.render import render_corpus
 from citeflow.context.untrusted import safe_url
 from citeflow.findings import emit_finding
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 ASSEMBLE_SETTINGS: frozenset[str] = QUALITY_SETTINGS | {
     "research_require_fetched_source_for_citation",
+    "research_excerpt_mode",
     "research_web_content_chars_per_source",
 }
 """The settings that `assemble` reads: with these and the same arguments it repeats itself."""
@@ -51,6 +53,7 @@ class ResearchReport:
     search order, each with its reason. `counts` has `searched` (hits of the search), `results`
     (of them with an address), `readable`, one entry per drop reason, `kept`, `references` and
     `internal_links`. `timings` are seconds by stage, empty when nobody measured.
+    `excerpts` has for each of `sources` what is shown of its page, with where it stands in it.
     """
 
     corpus: str
@@ -60,6 +63,7 @@ class ResearchReport:
     internal_links: tuple[InternalLink, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
+    excerpts: tuple[tuple[Excerpt, ...], ...] = ()
 
 
 def assemble(
@@ -103,11 +107,18 @@ def assemble(
         _report_all_filtered(topic, judged.dropped)
     elif unfetchable and not readable:
         _report_all_unfetchable(topic, unfetchable)
+    chars = site_config.get_int("research_web_content_chars_per_source")
+    mode = site_config.get_str("research_excerpt_mode")
     corpus = render_corpus(
         references=references,
         internal_links=internal_links,
         sources=sources,
-        excerpt_chars=site_config.get_int("research_web_content_chars_per_source"),
+        excerpt_chars=chars,
+        excerpt_mode=mode,
+        topic=topic,
+    )
+    excerpts = tuple(
+        choose_excerpts(each.content, chars, mode=mode, topic=topic) for each in sources
     )
     counts = {"searched": total, "results": len(numbered), "readable": len(readable)}
     counts |= {reason.value: sum(d.reason is reason for d in dropped) for reason in DropReason}
@@ -117,7 +128,13 @@ def assemble(
         "internal_links": len(internal_links),
     }
     return ResearchReport(
-        corpus, sources, tuple(dropped), tuple(references), tuple(internal_links), counts
+        corpus,
+        sources,
+        tuple(dropped),
+        tuple(references),
+        tuple(internal_links),
+        counts,
+        excerpts=excerpts,
     )
 
 

@@ -49,6 +49,14 @@ _CONTEXT: tuple[_Row, ...] = (
         "Characters of page text shown under each source; 0 shows none.",
     ),
     (
+        "research_excerpt_mode",
+        "start",
+        None,
+        None,
+        "Which part is shown: `start`, or `relevant` for the passages that share words with the "
+        "topic.",
+    ),
+    (
         "writer_rag_research_topic_max_sources",
         2,
         1,

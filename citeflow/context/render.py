@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from citeflow.context.excerpts import START, choose_excerpts
 from citeflow.context.headings import (
     GUIDANCE,
     INTERNAL_HEADING,
@@ -20,7 +21,6 @@ from citeflow.context.links import MAX_INTERNAL_LINKS, InternalLink
 from citeflow.context.references import MAX_REFERENCES, Reference
 from citeflow.context.untrusted import (
     clean_line,
-    clean_text,
     escape_inline,
     escape_lines,
     escape_title,
@@ -39,6 +39,7 @@ __all__ = ["link", "render_corpus"]
 SNIPPET_CHARS = 100
 # A title is a label; a page that declares a whole text as its title must not fill the corpus.
 _TITLE_CHARS = 200
+_BETWEEN_PASSAGES = "\n\u2026\n"
 
 
 def link(title: str, url: str) -> str | None:
@@ -63,12 +64,13 @@ def _internal_item(post: InternalLink) -> str | None:
     return None if slug is None else f"- [{_label(post.title, slug)}](/posts/{slug})"
 
 
-def _source_item(source: ScoredSource, excerpt_chars: int) -> str | None:
+def _source_item(source: ScoredSource, chars: int, mode: str, topic: str) -> str | None:
     linked = link(source.title, source.url)
     if linked is None:
         return None
     item = f"- {linked}: {_snippet(source.snippet)}"
-    excerpt = clean_text(source.content)[: max(0, excerpt_chars)].rstrip()
+    excerpts = choose_excerpts(source.content, chars, mode=mode, topic=topic)
+    excerpt = _BETWEEN_PASSAGES.join(each.text for each in excerpts)
     return f"{item}\n{SOURCE_TEXT}{escape_lines(excerpt)}" if excerpt else item
 
 
@@ -82,16 +84,19 @@ def render_corpus(
     internal_links: Sequence[InternalLink] = (),
     sources: Sequence[ScoredSource] = (),
     excerpt_chars: int = 600,
+    excerpt_mode: str = START,
+    topic: str = "",
 ) -> str:
     """The corpus: up to four sections separated by one blank line, without a trailing newline.
 
-    `excerpt_chars` is how much of the beginning of its page is shown under each source, 0 for
-    none. At most 8 references and 5 own posts; entries without a usable address are left out.
-    Nothing to show: `""`.
+    `excerpt_chars` is how much of its page is shown under each source, 0 for none: the beginning,
+    or with `excerpt_mode` `relevant` the passages that share most words with `topic`. At most 8
+    references and 5 own posts; entries without a usable address are left out. Nothing to
+    show: `""`.
     """
     reference_items = (link(each.title, each.url) for each in references[:MAX_REFERENCES])
     internal_items = (_internal_item(each) for each in internal_links[:MAX_INTERNAL_LINKS])
-    source_items = (_source_item(each, excerpt_chars) for each in sources)
+    source_items = (_source_item(each, excerpt_chars, excerpt_mode, topic) for each in sources)
     sections = [
         *_section(REFERENCES_HEADING, (f"- {item}" for item in reference_items if item)),
         *_section(INTERNAL_HEADING, (item for item in internal_items if item)),

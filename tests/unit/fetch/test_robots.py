@@ -25,7 +25,7 @@ def allows(text: str, path: str) -> bool:
         ("User-agent: *\nDisallow:", "/x", True),
         ("user-agent: *\ndisallow: /private # not here", "/private/x", False),
         ("User-agent: *\nDisallow: /private", "/public", True),
-        ("User-agent: *\nDisallow: /\n\nUser-agent: citeflowcontentresearcher\nAllow: /", "/x", True),
+        ("User-agent: *\nDisallow: /\nUser-agent: citeflowcontentresearcher\nAllow: /", "/x", True),
         ("User-agent: CiteflowContentResearcher\nDisallow: /", "/x", False),
         ("User-agent: Other\nUser-agent: *\nDisallow: /", "/x", False),
         ("User-agent: Other\nDisallow: /\nUser-agent: *\nDisallow: /y", "/x", True),
