@@ -33,7 +33,7 @@ from aiokafka import AIOKafkaProducer
 import schemas
 from benchmarks.kafka_node import KafkaNode
 from streams.config import StreamConfig
-from streams.embedded import EmbeddedBroker, free_port
+from streams.embedded import EmbeddedBroker
 from streams.log_reader import contexts, read_log
 from streams.runner import wait_for_topics
 
@@ -279,7 +279,7 @@ async def run(arguments: argparse.Namespace) -> int:
     rng = random.Random(arguments.seed)
     home = Path(tempfile.mkdtemp(prefix="citeflow-chaos-"))
     site = Web()
-    node = KafkaNode(home, free_port()) if arguments.broker == "kafka" else None
+    node = KafkaNode(home) if arguments.broker == "kafka" else None
     embedded = EmbeddedBroker() if node is None else None
     broker = node.address if node is not None else embedded.address  # type: ignore[union-attr]
     started = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -18,12 +19,26 @@ _START_SECONDS = 120.0
 _STOP_SECONDS = 20.0
 
 
+def _free_ports() -> int:
+    """A port that is free together with the next one, which the controller takes.
+
+    Below the range from which systems give ports to whoever connects: one that is free now is
+    free when the node has started, and when it is started again.
+    """
+    while True:
+        port = random.randrange(20_000, 30_000, 2)
+        with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as two:
+            one.bind(("127.0.0.1", port))
+            two.bind(("127.0.0.1", port + 1))
+            return port
+
+
 class KafkaNode:
     """A broker on 127.0.0.1:`port` with its data in `home`; survives restarts."""
 
-    def __init__(self, home: Path, port: int) -> None:
+    def __init__(self, home: Path) -> None:
         self.home = home
-        self.port = port
+        self.port = _free_ports()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

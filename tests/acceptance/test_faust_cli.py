@@ -27,4 +27,4 @@ async def test_faust_worker_answers_a_request(line_config: StreamConfig) -> None
         context = await Client(line_config.broker).ask("Redis caching", timeout=60)
         worker.send_signal(signal.SIGTERM)
         await worker.wait()
-    assert context.outcome == schemas.ContextOutcome.COMPLETE
+    assert context.outcome == schemas.ContextOutcome.COMPLETE, context.dropped

@@ -18,7 +18,8 @@ from tests.support.line import gather, gather_until, running_line, web_settings,
 from tests.support.webs import serving
 
 WAVE = "\U0001f30a"  # four bytes in UTF-8
-FAR = 10**15  # milliseconds: the year 33658
+# Milliseconds: the year 33658. Apache Kafka itself refuses a time far ahead.
+FAR = 10**15 if BACKEND == "embedded" else None
 HUGE = [("traceparent", b"x" * (1_500_000 if BACKEND == "embedded" else 600_000))]
 
 

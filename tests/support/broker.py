@@ -22,7 +22,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from benchmarks.kafka_node import KafkaNode
 from streams.config import StreamConfig
-from streams.embedded import EmbeddedBroker, embedded_profile, free_port
+from streams.embedded import EmbeddedBroker, embedded_profile
 from streams.runner import wait_for_topics
 
 __all__ = ["BACKEND", "broker_address", "line_config", "stream_config"]
@@ -52,7 +52,7 @@ def _container() -> Iterator[str]:
 @contextlib.contextmanager
 def _node() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="citeflow-kafka-"))
-    node = KafkaNode(home, free_port())
+    node = KafkaNode(home)
     try:
         node.start()
         yield node.address
