@@ -26,7 +26,7 @@ from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
 from streams.dev import development_line
 from streams.log_reader import contexts
-from streams.request import produce
+from streams.produce import produce
 
 RESULTS = 5
 

@@ -19,13 +19,13 @@ from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, required_topics
 from streams.cli_rejected import add_rejected
 from streams.cli_replay import add_replay
+from streams.client import Client
 from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
 from streams.health import serving_health
 from streams.log_reader import contexts
 from streams.process import end_in, run_until_signal
 from streams.profile import PROFILE_ENV, load_config
-from streams.request import request_and_wait, request_context
 from streams.runner import (
     BrokerUnreachableError,
     WorkerCrashedError,
@@ -136,15 +136,14 @@ async def _topics(arguments: argparse.Namespace, config: StreamConfig) -> int:
 async def _request(arguments: argparse.Namespace, config: StreamConfig) -> int:
     if arguments.wait:
         return await _request_once(config.broker, arguments.topic, arguments.timeout)
-    result(await request_context(config.broker, schemas.TopicRequested(topic=arguments.topic)))
+    result(await Client(config.broker).request(arguments.topic))
     return OK
 
 
 async def _request_once(broker: str, topic: str, timeout: float) -> int:
     try:
-        context = await request_and_wait(
-            broker,
-            schemas.TopicRequested(topic=topic),
+        context = await Client(broker).ask(
+            topic,
             timeout=timeout,
             on_sent=lambda request_id: say(f"requested {topic!r} as {request_id}"),
         )

@@ -11,8 +11,8 @@ import schemas
 from agents import Inbound
 from agents.request import REQUEST_ID_HEADER, request_id_of
 from streams.log_reader import read_log
+from streams.produce import produce
 from streams.rejection import REDRIVE_HEADER
-from streams.request import produce
 
 __all__ = ["Redrive", "RejectedFilter", "dead_letters", "redrive"]
 

@@ -132,6 +132,7 @@ _HOST = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?")
 _UNSAFE_IN_URL = re.compile(r"%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9._~!$&'*+,;=:@/?#%-]")
 
 
+@functools.lru_cache(maxsize=1024)
 def safe_url(url: str) -> str | None:
     """`url` as a link target, or None when it is not one that may be cited.
 

@@ -17,6 +17,7 @@ Two decisions the lists alone do not settle:
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -42,8 +43,16 @@ def _clean(entry: str) -> str:
     return entry.strip().lower().removeprefix("*").strip(".").removeprefix("www.")
 
 
-def _matches(host: str, entry: str) -> bool:
-    return bool(entry) and (host == entry or host.endswith("." + entry))
+@functools.lru_cache(maxsize=64)
+def _entries(raw: tuple[str, ...]) -> dict[str, None]:
+    # Cleaned once per list, not once per source; a dict keeps the operator's order.
+    return dict.fromkeys(entry for each in raw if (entry := _clean(each)))
+
+
+def _suffixes(host: str) -> list[str]:
+    """The host and its parents, the longest first."""
+    labels = host.split(".")
+    return [".".join(labels[start:]) for start in range(len(labels))]
 
 
 def _matches_national(host: str, entry: str) -> bool:
@@ -72,10 +81,9 @@ def domain_credibility(url: str, tier1: Sequence[str], tier2: Sequence[str]) -> 
     host = host_of(url)
     if not host:
         return NO_HOST
-    for raw in tier1:
-        entry = _clean(raw)
-        if _matches(host, entry) or _matches_national(host, entry):
+    suffixes = _suffixes(host)
+    for entry in _entries(tuple(tier1)):
+        if entry in suffixes or _matches_national(host, entry):
             return NEUTRAL if _is_personal(url, host, entry) else TIER_1
-    if any(_matches(host, _clean(raw)) for raw in tier2):
-        return TIER_2
-    return NEUTRAL
+    listed = _entries(tuple(tier2))
+    return TIER_2 if any(suffix in listed for suffix in suffixes) else NEUTRAL

@@ -40,6 +40,7 @@ _AD = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_AD_WORDS = ("click", "buy", "limited", "sponsored", "advertisement", "promoted", "404", "found")
 
 
 def is_thin(snippet: str, *, min_length: int, min_words: int) -> bool:
@@ -49,6 +50,10 @@ def is_thin(snippet: str, *, min_length: int, min_words: int) -> bool:
 
 def reads_like_ad(snippet: str) -> bool:
     """True when `snippet` holds a phrase or a label of advertisements or error pages."""
+    folded = snippet.casefold()
+    # Every alternative of the pattern holds one of these; looking for them is far quicker.
+    if not any(word in folded for word in _AD_WORDS):
+        return False
     return _AD.search(snippet) is not None
 
 

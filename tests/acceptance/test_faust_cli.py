@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import schemas
+from streams.client import Client
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
-from streams.request import request_and_wait
 from tests.support.line import web_settings, worker_process
 
 
@@ -24,9 +24,7 @@ async def test_faust_worker_answers_a_request(line_config: StreamConfig) -> None
             line_config, web_settings(web.origin), command=command, ready=b"Worker ready"
         ) as worker,
     ):
-        context = await request_and_wait(
-            line_config.broker, schemas.TopicRequested(topic="Redis caching"), timeout=60
-        )
+        context = await Client(line_config.broker).ask("Redis caching", timeout=60)
         worker.send_signal(signal.SIGTERM)
         await worker.wait()
-    assert context.outcome == schemas.ContextOutcome.COMPLETE
+    assert context.outcome == schemas.ContextOutcome.COMPLETE, context.dropped

@@ -10,7 +10,7 @@ import pytest
 
 import schemas
 from streams.config import StreamConfig
-from streams.request import produce
+from streams.produce import produce
 from tests.support.line import gather, gather_until, web_settings, worker_process
 from tests.support.webs import many_articles
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import schemas
+from streams.client import Client
 from streams.config import StreamConfig
-from streams.request import produce, request_and_wait
+from streams.produce import produce
 from tests.support.engines import PlayedEngine, Reply, Request
 from tests.support.line import gather, gather_until, running_line, web_settings, worker_process
 from tests.support.webs import article
@@ -51,9 +52,7 @@ async def test_a_blocked_request_is_searched_once_more(line_config: StreamConfig
         PlayedEngine(engine) as web,
         running_line(line_config, web_settings(web.origin)),
     ):
-        context = await request_and_wait(
-            line_config.broker, schemas.TopicRequested(topic="harbours"), timeout=60
-        )
+        context = await Client(line_config.broker).ask("harbours", timeout=60)
     assert (context.outcome, engine.searches) == (schemas.ContextOutcome.COMPLETE, 2)
     (hits,) = await gather(line_config.broker, schemas.SearchHits)
     assert (hits.status, hits.provenance.cached) == ("ok", False)
@@ -98,9 +97,7 @@ async def test_a_stored_search_says_so_on_the_event(
         settings = {**web_settings(web.origin), "research_cache_dir": str(tmp_path)}
         async with running_line(line_config, settings):
             for _ in range(2):
-                context = await request_and_wait(
-                    line_config.broker, schemas.TopicRequested(topic="harbours"), timeout=60
-                )
+                context = await Client(line_config.broker).ask("harbours", timeout=60)
     assert engine.searches == 1
     assert context.provenance.cached
     hits = await gather(line_config.broker, schemas.SearchHits)

@@ -12,10 +12,11 @@ from dataclasses import replace
 import pytest
 
 import schemas
+from streams.client import Client
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
 from streams.embedded import EmbeddedBroker, free_port
-from streams.request import produce, request_and_wait
+from streams.produce import produce
 from streams.runner import wait_for_topics
 from tests.support.broker import BACKEND
 from tests.support.line import web_settings, worker_process
@@ -31,9 +32,7 @@ async def test_a_paused_worker_ends_when_it_goes_on(line_config: StreamConfig) -
             worker.send_signal(signal.SIGCONT)
             assert await asyncio.wait_for(worker.wait(), 30) == 1
         async with worker_process(line_config, settings):
-            context = await request_and_wait(
-                line_config.broker, schemas.TopicRequested(topic="Redis caching"), timeout=60
-            )
+            context = await Client(line_config.broker).ask("Redis caching", timeout=60)
     assert context.outcome == schemas.ContextOutcome.COMPLETE
 
 

@@ -11,10 +11,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -23,8 +20,9 @@ from pathlib import Path
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
+from benchmarks.kafka_node import KafkaNode
 from streams.config import StreamConfig
-from streams.embedded import EmbeddedBroker, embedded_profile, free_port
+from streams.embedded import EmbeddedBroker, embedded_profile
 from streams.runner import wait_for_topics
 
 __all__ = ["BACKEND", "broker_address", "line_config", "stream_config"]
@@ -32,8 +30,6 @@ __all__ = ["BACKEND", "broker_address", "line_config", "stream_config"]
 BACKEND = os.environ.get("CITEFLOW_TEST_BACKEND") or "embedded"
 
 _CONTAINER_IMAGE = "apache/kafka:3.9.1"  # as in docker-compose.yml
-_START_SCRIPT = Path(__file__).parents[2] / "ops/kafka/start.sh"
-_START_SECONDS = 120.0
 PARTITIONS = 4
 # The least that Apache Kafka accepts out of the box is 6; the node of ops/kafka accepts 1.
 SESSION_TIMEOUT = {"kafka": 2, "containers": 6}
@@ -55,34 +51,14 @@ def _container() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _node() -> Iterator[str]:
-    home, port = Path(tempfile.mkdtemp(prefix="citeflow-kafka-")), free_port()
-    subprocess.run([_START_SCRIPT, "--fetch"], check=True, stdin=subprocess.DEVNULL)
-    with (home / "log").open("wb") as log:
-        node = subprocess.Popen(
-            [_START_SCRIPT, home / "data", str(port)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-        )  # fmt: skip
+    home = Path(tempfile.mkdtemp(prefix="citeflow-kafka-"))
+    node = KafkaNode(home)
     try:
-        _wait_until_ready(port, node, home / "log")
-        yield f"127.0.0.1:{port}"
+        node.start()
+        yield node.address
     finally:
-        node.terminate()
-        try:
-            node.wait(20)
-        except subprocess.TimeoutExpired:
-            node.kill()
-            node.wait()
+        node.stop()
         shutil.rmtree(home)
-
-
-def _wait_until_ready(port: int, node: subprocess.Popen[bytes], log: Path) -> None:
-    give_up = time.monotonic() + _START_SECONDS
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        if node.poll() is not None or time.monotonic() > give_up:
-            raise RuntimeError(f"Kafka did not start:\n{log.read_text()[-3000:]}")
-        time.sleep(0.1)
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import schemas
 from citeflow.research import ResearchService
 from citeflow.settings import SiteConfig
+from streams.client import Client
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
-from streams.request import produce, request_and_wait
+from streams.produce import produce
 from tests.support.broker import BACKEND
 from tests.support.line import gather, gather_until, running_line, web_settings
 from tests.support.webs import hanging_pages, refusing_engine
@@ -21,9 +22,7 @@ async def test_stream_and_library_give_equal_bytes(line_config: StreamConfig) ->
     """The same topic, web and settings: the corpus on Kafka equals `build_context`'s."""
     async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
         for topic in (TOPIC, "Redis caching", "nothing matches xyzzy"):
-            context = await request_and_wait(
-                line_config.broker, schemas.TopicRequested(topic=topic), timeout=60
-            )
+            context = await Client(line_config.broker).ask(topic, timeout=60)
             config = SiteConfig(web_settings(web.origin), environ={})
             corpus = await ResearchService(site_config=config).build_context(topic)
             assert context.corpus.encode() == corpus.encode()
@@ -32,9 +31,7 @@ async def test_stream_and_library_give_equal_bytes(line_config: StreamConfig) ->
 async def test_demo_corpus_filters_what_it_should(line_config: StreamConfig) -> None:
     """The failed page never shows, the near-duplicate once, and each drop has its reason."""
     async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
-        context = await request_and_wait(
-            line_config.broker, schemas.TopicRequested(topic=TOPIC, max_results=6), timeout=60
-        )
+        context = await Client(line_config.broker).ask(TOPIC, max_results=6, timeout=60)
     assert context.outcome == schemas.ContextOutcome.COMPLETE
     reasons = {drop.reason: drop.url for drop in context.dropped}
     assert {"unfetchable", "duplicate", "thin_snippet"} <= reasons.keys()
@@ -106,9 +103,7 @@ async def test_no_result_is_empty_and_refused_is_blocked(line_config: StreamConf
     """An honest nothing and a refusing engine have different outcomes, with status and reason."""
     broker = line_config.broker
     async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
-        empty = await request_and_wait(
-            broker, schemas.TopicRequested(topic="xyzzy plugh"), timeout=60
-        )
+        empty = await Client(broker).ask("xyzzy plugh", timeout=60)
     assert (empty.outcome, empty.search_status) == (schemas.ContextOutcome.EMPTY, "empty")
     assert empty.reasons == ("no_search_results",)
 
@@ -116,9 +111,7 @@ async def test_no_result_is_empty_and_refused_is_blocked(line_config: StreamConf
         refusing_engine(status=429) as origin,
         running_line(line_config, {**web_settings(origin), "stream_park_seconds": "0.1"}),
     ):
-        blocked = await request_and_wait(
-            broker, schemas.TopicRequested(topic="Redis caching"), timeout=60
-        )
+        blocked = await Client(broker).ask("Redis caching", timeout=60)
     assert (blocked.outcome, blocked.search_status) == (
         schemas.ContextOutcome.BLOCKED,
         "rate_limited",
@@ -133,10 +126,8 @@ async def test_a_deadline_in_the_request_is_kept(line_config: StreamConfig) -> N
         settings = {**web_settings(origin), "web_research_fetch_timeout_seconds": "60"}
         async with running_line(line_config, settings):
             deadline = datetime.now(UTC) + timedelta(seconds=4)
-            context = await request_and_wait(
-                line_config.broker,
-                schemas.TopicRequested(topic="anything", deadline=deadline),
-                timeout=30,
+            context = await Client(line_config.broker).ask(
+                "anything", deadline=deadline, timeout=30
             )
     assert context.outcome == schemas.ContextOutcome.DEGRADED
     assert context.timings.deadline_at <= deadline

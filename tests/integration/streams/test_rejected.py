@@ -8,8 +8,8 @@ import sys
 import schemas
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
+from streams.produce import produce
 from streams.rejected import RejectedFilter, dead_letters, redrive
-from streams.request import produce
 from tests.support.line import gather, gather_until, running_line, web_settings
 
 # Refused until the setting it names can be changed by a request.

@@ -14,8 +14,8 @@ import schemas
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
 from streams.log_reader import log_end, read_log
+from streams.produce import produce
 from streams.replay import rejoin
-from streams.request import produce
 from streams.stored import Selection, stored_requests
 from tests.support.line import gather, gather_until, running_line, web_settings
 
