@@ -102,6 +102,7 @@ class PageFetcher:
         self._hosts = Hosts()
         self._robots = RobotsRules(self._robots_txt)
         self._flights = Flights()
+        self._starting = asyncio.Lock()
         self._cache = PageCache()
 
     async def __aenter__(self) -> Self:
@@ -127,6 +128,10 @@ class PageFetcher:
         settings for this call. Extraction has a bound of its own, from when a worker takes the
         page. The same page asked for at the same time is read once.
         """
+        async with self._starting:
+            # One start for each turn of the loop: a thousand at once would hold it for as long as
+            # all their first steps take together.
+            await asyncio.sleep(0)
         config = self._site_config
         if timeout is None:
             timeout = config.get_float("web_research_fetch_timeout_seconds")
