@@ -75,6 +75,7 @@ class WorkerRunner:
     ) -> None:
         self._config = config
         self._apps: list[faust.App] = [build_app(name, config, site_config) for name in apps]
+        self._watchdog = Watchdog(self._apps, config)
 
     async def start(self) -> None:
         """Start all applications; returns when each has its partitions and its table.
@@ -86,6 +87,8 @@ class WorkerRunner:
         except BaseException:
             await self.stop()
             raise
+        # From here on a pause counts, even one before `wait` has its first turn.
+        self._watchdog = Watchdog(self._apps, self._config)
 
     def unready(self) -> dict[str, str]:
         """Why the worker is not ready, by application; empty when it is."""
@@ -98,7 +101,7 @@ class WorkerRunner:
         not go forward.
         """
         waits = [asyncio.ensure_future(app.wait_until_stopped()) for app in self._apps]
-        watching = asyncio.ensure_future(Watchdog(self._apps, self._config).run())
+        watching = asyncio.ensure_future(self._watchdog.run())
         waits.append(watching)
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

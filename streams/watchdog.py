@@ -46,7 +46,6 @@ class Watchdog:
 
     async def run(self) -> None:
         """Look twice a second. Raises `WorkerStuckError`; never returns."""
-        self._looked_at = self._clock()
         while True:
             await asyncio.sleep(INTERVAL)
             self.look(broker_answers=await self._broker_answers())
