@@ -254,6 +254,7 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
     async for record in read_log(broker, "events.rejected"):
         rejected.add(schemas.decode(record.value, schemas.EventRejected).event_id)
     findings = sum([1 async for _ in read_log(broker, "audit.findings")])
+    missing = valid - values.keys()
     latencies = sorted(
         answered_at[name] - asked_at[name] for name in answered_at if name in asked_at
     )
@@ -261,7 +262,8 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
         "valid": len(valid),
         "invalid": invalid,
         "contexts": len(values),
-        "missing": len(valid - values.keys()),
+        "missing": len(missing),
+        "missing_after": await furthest(broker, missing),
         "contradictory": sum(len(variants) > 1 for variants in values.values()),
         "unasked": len(values.keys() - valid),
         "repeats": records - len(values),
@@ -272,6 +274,27 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
         "p99_s": round(latencies[int(len(latencies) * 0.99)], 2) if latencies else None,
         "wasted_fetches": sum(site.served.values()) - len(site.served),
     }
+
+
+async def furthest(broker: str, missing: set[str]) -> dict[str, list[str]]:
+    """The last topic that the requests that are missing have reached, with where they stand on it."""
+    reached = dict[str, tuple[str, str]]()
+    if not missing:
+        return {}
+    for topic, record_type in (
+        ("topics.requested", schemas.TopicRequested),
+        ("search.hits", schemas.SearchHits),
+        ("pages.fetched", schemas.PageFetched),
+    ):
+        async for record in read_log(broker, topic):
+            with contextlib.suppress(schemas.EventError):
+                name = schemas.decode(record.value, record_type).request_id
+                if name in missing:
+                    reached[name] = topic, f"{name} at {record.partition}-{record.offset}"
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for topic, place in reached.values():
+        places[topic].append(place)
+    return {topic: sorted(found) for topic, found in places.items()}
 
 
 async def run(arguments: argparse.Namespace) -> int:
