@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
+from agents.backlog import Backlog
 from agents.base import Emit, Inbound
 from citeflow.fetch import FetchOutcome, FetchStatus
 from citeflow.settings import SiteConfig
@@ -30,7 +31,8 @@ class FetchAgent:
     """Emits one record per hit as soon as its page is read, or the reason why it was not.
 
     `slots` bounds the pages read at once by all requests of a worker; a single request uses at
-    most `web_research_max_concurrent` of them, so that a slow one cannot take them all.
+    most `web_research_max_concurrent` of them, so that a slow one cannot take them all. `backlog`
+    is told how old hits are when their turn comes.
     """
 
     stage = "fetch"
@@ -42,11 +44,13 @@ class FetchAgent:
         site_config: SiteConfig,
         clock: Callable[[], datetime],
         slots: asyncio.Semaphore,
+        backlog: Backlog | None = None,
     ) -> None:
         self._fetcher = fetcher
         self._site_config = site_config
         self._clock = clock
         self._slots = slots
+        self._backlog = backlog or Backlog(clock)
 
     def request_id(self, event: Inbound[SearchHits]) -> str:
         """The request the hits are of."""
@@ -59,9 +63,10 @@ class FetchAgent:
             return
         own = asyncio.Semaphore(self._site_config.get_int("web_research_max_concurrent"))
         # Not a task group: what fails must surface as itself, and the other pages still be sent.
-        results = await asyncio.gather(
-            *(self._read(hits, hit, own, emit) for hit in hits.hits), return_exceptions=True
-        )
+        with self._backlog.reading(hits.searched_at):
+            results = await asyncio.gather(
+                *(self._read(hits, hit, own, emit) for hit in hits.hits), return_exceptions=True
+            )
         outcomes = []
         for result in results:
             if isinstance(result, BaseException):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from agents.backlog import Backlog
 from agents.base import Emit, Inbound
 from agents.request import request_id_of, resolve_request
 from citeflow.context import find_internal_links, get_known_references, match_references
@@ -55,6 +58,9 @@ class SearchAgent:
     was asked for, if that is within its deadline and `budget`, the seconds that a handler may take
     for searching. Meanwhile it is not acknowledged, so a worker that is killed loses nothing, and
     it takes none of the `slots`, the searches that may run at once.
+
+    While the hits that `backlog` tells of are older than `stream_max_hits_age_seconds`, no search
+    is begun, for `patience` seconds at most.
     """
 
     stage = "search"
@@ -67,6 +73,8 @@ class SearchAgent:
         clock: Callable[[], datetime],
         slots: asyncio.Semaphore | None = None,
         posts: FetchPool | None = None,
+        backlog: Backlog | None = None,
+        patience: float = 60.0,
         budget: float = 80.0,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -75,6 +83,8 @@ class SearchAgent:
         self._clock = clock
         self._slots = slots or asyncio.Semaphore(16)
         self._posts = posts
+        self._backlog = backlog or Backlog(clock)
+        self._patience = patience
         self._budget = budget
         self._sleep = sleep
 
@@ -85,6 +95,7 @@ class SearchAgent:
     async def handle(self, event: Inbound[TopicRequested], emit: Emit) -> None:
         """Search, and emit the hits or the reason why there are none."""
         request = resolve_request(event)
+        await self._until_reading_keeps_up(request.deadline)
         if await self._turn(request.deadline):
             outcome = await self._search_and_park(request)
         else:
@@ -103,6 +114,14 @@ class SearchAgent:
         logger.info("request %s is parked for %.1f s", request.request_id, wait)
         await self._sleep(wait)
         return await self._search(request, ends) if await self._turn(ends) else outcome
+
+    async def _until_reading_keeps_up(self, until: datetime | None) -> None:
+        limit = functools.partial(self._site_config.get_float, "stream_max_hits_age_seconds")
+        left = self._patience
+        if until is not None:
+            left = min(left, (until - self._clock()).total_seconds())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._backlog.wait_below(limit), left)
 
     async def _turn(self, until: datetime | None) -> bool:
         """Take one of the slots, False when none is free by then."""

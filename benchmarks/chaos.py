@@ -277,7 +277,7 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
 
 
 async def furthest(broker: str, missing: set[str]) -> dict[str, list[str]]:
-    """The last topic that the requests that are missing have reached, with where they stand on it."""
+    """The last topic that the missing requests reached, and where they stand on it."""
     reached = dict[str, tuple[str, str]]()
     if not missing:
         return {}

@@ -358,6 +358,13 @@ _STREAM: tuple[_Row, ...] = (
     ("stream_max_searches_in_flight", 16, 1, 1_000, "Searches one worker runs at once."),
     ("stream_max_fetches_in_flight", 64, 1, 1_000, "Pages one worker reads at once."),
     (
+        "stream_max_hits_age_seconds",
+        20.0,
+        1.0,
+        3_600.0,
+        "While hits wait longer than this for their pages' turn, no search is begun.",
+    ),
+    (
         "stream_park_blocked_requests",
         True,
         None,

@@ -1,8 +1,8 @@
-"""The three Faust applications, each a consumer group of its own.
+"""The Faust applications, each a consumer group of its own: search, fetch, join, alert.
 
-`ingest` searches and reads pages, `join` scores, `alert` reports findings: a slow page never
-delays the join or an alert at a rebalance, where a group stands still until all its events in
-flight are done.
+At a rebalance a group stands still until all its events in flight are done: in groups of their
+own, a slow page delays neither a search nor the join nor an alert, and a search that waits for
+reading to catch up does not keep what it waits for from going on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from typing import Any
 
 import faust
@@ -18,32 +19,36 @@ from faust.types import StreamT
 
 import schemas
 from agents.alert import AlertAgent
+from agents.backlog import Backlog
 from agents.fetch import FetchAgent
 from agents.search import SearchAgent
+from citeflow.fetch import PageFetcher
+from citeflow.search import SearchChain
 from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
 from streams.kafka_transport import CarefulTransport, stop_flow_until_sought
+from streams.posts import LazyPosts
 from streams.publisher import Publisher
 from streams.request_table import RequestTable
-from streams.resources import Resources, utc_now
 from streams.score import JOIN_RECORDS, ScoreStage
 from streams.shell import AgentShell
 from streams.topics import TOPICS, TopicSpec, changelog_spec
 
-__all__ = ["APP_NAMES", "build_app", "build_combined_app", "required_topics"]
+__all__ = ["APP_NAMES", "build_apps", "build_combined_app", "required_topics"]
 
 logger = logging.getLogger(__name__)
 
-APP_NAMES = ("ingest", "join", "alert")
+APP_NAMES = ("search", "fetch", "join", "alert")
 
 # Requests taken for each search that runs: the others wait for a slot or are parked.
 SEARCHES_TAKEN = 4
 # One try of one event, in seconds. A search has a deadline of its own, and is made a second time
 # after a wait when every backend refused: both and the wait end with the budget. Before that a
-# request may wait while those taken with it are searched. Pages of one request wait for slots and
-# end with the request's deadline.
+# request may wait for reading to catch up, and while those taken with it are searched. Pages of one
+# request wait for slots and end with the request's deadline.
 SEARCH_BUDGET = 80.0
-SEARCH_DEADLINE = SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
+SEARCH_PATIENCE = 60.0
+SEARCH_DEADLINE = SEARCH_PATIENCE + SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
 FETCH_DEADLINE = 90.0
 SCORE_DEADLINE = 60.0
 ALERT_DEADLINE = 15.0
@@ -56,16 +61,33 @@ def required_topics(config: StreamConfig) -> list[TopicSpec]:
     return [*TOPICS.values(), changelog_spec(_app_id(config, "join"))]
 
 
-def build_app(name: str, config: StreamConfig, site_config: SiteConfig) -> faust.App:
-    """One of the applications named in `APP_NAMES`, not yet started."""
-    return {"ingest": _ingest, "join": _join, "alert": _alert}[name](config, site_config)
+def build_apps(
+    names: Sequence[str], config: StreamConfig, site_config: SiteConfig
+) -> list[faust.App]:
+    """Those of `APP_NAMES` that are named, not yet started, for one process."""
+    return list(_build(names, config, site_config))
 
 
 def build_combined_app(config: StreamConfig, site_config: SiteConfig) -> faust.App:
-    """All three applications as one service: `join` and `alert` start and stop with `ingest`."""
-    app = _ingest(config, site_config)
-    app.companions = [_join(config, site_config), _alert(config, site_config)]
+    """All applications as one service: the others start and stop with the first."""
+    app, *app.companions = _build(APP_NAMES, config, site_config)
     return app
+
+
+def _build(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) -> list[_App]:
+    backlog = Backlog(utc_now)
+    build: dict[str, Callable[[], _App]] = {
+        "search": lambda: _search(config, site_config, backlog),
+        "fetch": lambda: _fetch(config, site_config, backlog),
+        "join": lambda: _join(config, site_config),
+        "alert": lambda: _alert(config),
+    }
+    return [build[name]() for name in names]
+
+
+def utc_now() -> datetime:
+    """The clock of the stream."""
+    return datetime.now(UTC)
 
 
 def _app_id(config: StreamConfig, name: str) -> str:
@@ -76,7 +98,7 @@ class _App(faust.App):
     """A Faust application that opens and closes the resources its agents use."""
 
     fetch_wait: float | None = None
-    resources: Resources | None = None
+    resources: Sequence[AbstractAsyncContextManager[object]] = ()
     companions: Sequence[faust.App] = ()
 
     def _new_transport(self) -> CarefulTransport:
@@ -87,8 +109,8 @@ class _App(faust.App):
 
     async def on_start(self) -> None:
         """Open the resources before the agents start."""
-        if self.resources is not None:
-            await self.add_async_context(self.resources)
+        for resource in self.resources:
+            await self.add_async_context(resource)
         await super().on_start()
         for companion in self.companions:
             companion.finalize()
@@ -167,40 +189,51 @@ def _record_of(topic: str) -> type[schemas.Record]:
     return record
 
 
-def _ingest(config: StreamConfig, site_config: SiteConfig) -> _App:
-    app = _new_app("ingest", config)
-    app.resources = Resources(site_config, database_url=config.database_url)
-    publisher = Publisher(app)
+def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _App:
+    app = _new_app("search", config)
+    searcher = SearchChain(site_config)
+    posts = LazyPosts(config.database_url) if config.database_url else None
+    app.resources = [searcher, posts] if posts is not None else [searcher]
     searches = site_config.get_int("stream_max_searches_in_flight")
-    fetches = site_config.get_int("stream_max_fetches_in_flight")
-    search = SearchAgent(
-        searcher=app.resources.searcher,
+    agent = SearchAgent(
+        searcher=searcher,
         site_config=site_config,
         clock=utc_now,
-        posts=app.resources.posts,
+        posts=posts,
         slots=asyncio.Semaphore(searches),
+        backlog=backlog,
+        patience=SEARCH_PATIENCE,
         budget=SEARCH_BUDGET,
-    )
-    fetch = FetchAgent(
-        fetcher=app.resources.fetcher,
-        site_config=site_config,
-        clock=utc_now,
-        slots=asyncio.Semaphore(fetches),
     )
     # More are taken than are searched: some are parked, and one with a deadline must be known of.
     _attach(
         app,
-        publisher,
-        search,
+        Publisher(app),
+        agent,
         ["topics.requested"],
         limit=searches * SEARCHES_TAKEN,
         deadline=SEARCH_DEADLINE,
     )
-    _attach(app, publisher, fetch, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
     return app
 
 
-def _join(config: StreamConfig, site_config: SiteConfig) -> faust.App:
+def _fetch(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _App:
+    app = _new_app("fetch", config)
+    fetcher = PageFetcher(site_config, cache_setting="stream_page_cache_seconds")
+    app.resources = [fetcher]
+    fetches = site_config.get_int("stream_max_fetches_in_flight")
+    agent = FetchAgent(
+        fetcher=fetcher,
+        site_config=site_config,
+        clock=utc_now,
+        slots=asyncio.Semaphore(fetches),
+        backlog=backlog,
+    )
+    _attach(app, Publisher(app), agent, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
+    return app
+
+
+def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
     app = _new_app("join", config)
     publisher = Publisher(app)
     table = RequestTable(app, publisher, partitions=config.partitions)
@@ -238,7 +271,7 @@ async def _send_due(table: RequestTable, publisher: Publisher, now: datetime) ->
         )
 
 
-def _alert(config: StreamConfig, site_config: SiteConfig) -> faust.App:
+def _alert(config: StreamConfig) -> _App:
     app = _new_app("alert", config)
     publisher = Publisher(app)
     _attach(app, publisher, AlertAgent(), ["audit.findings"], limit=1, deadline=ALERT_DEADLINE)

@@ -32,7 +32,7 @@ class StreamConfig:
     session_timeout: float = 30.0
     heartbeat_interval: float = 3.0
     # Must exceed the longest handler, or a rebalance throws out members that are merely busy.
-    rebalance_timeout: float = 360.0
+    rebalance_timeout: float = 420.0
     # Faust forgets what is done but not committed at a rebalance, so commits are frequent.
     commit_interval: float = 0.5
     producer_linger: float = 0.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aiokafka.errors import KafkaError
 
 from citeflow.settings import SiteConfig
-from streams.apps import APP_NAMES, build_app, required_topics
+from streams.apps import APP_NAMES, build_apps, required_topics
 from streams.config import StreamConfig
 from streams.topics import ensure_topics
 from streams.voice import say
@@ -74,7 +74,7 @@ class WorkerRunner:
         apps: Sequence[str] = APP_NAMES,
     ) -> None:
         self._config = config
-        self._apps: list[faust.App] = [build_app(name, config, site_config) for name in apps]
+        self._apps: list[faust.App] = build_apps(apps, config, site_config)
         self._watchdog = Watchdog(self._apps, config)
 
     async def start(self) -> None:

@@ -55,7 +55,7 @@ async def committed(config: StreamConfig) -> dict[str, dict[object, object]]:
             name: await admin.list_consumer_group_offsets(
                 f"{config.app_prefix}-{name}", partitions=places
             )
-            for name in ("ingest", "join")
+            for name in ("search", "fetch", "join")
         }
     finally:
         await admin.close()

@@ -10,6 +10,7 @@ import pytest
 
 import schemas
 from agents import Inbound
+from agents.backlog import Backlog
 from agents.search import SearchAgent
 from citeflow.findings import collect_findings
 from citeflow.search import SearchAttempt, SearchHit, SearchOutcome, SearchProvenance, SearchStatus
@@ -342,3 +343,52 @@ async def test_a_deadline_is_kept_though_no_slot_is_free() -> None:
     (hits,) = sent
     assert isinstance(hits, schemas.SearchHits)
     assert (hits.status, hits.hits) == ("timeout", ())
+
+
+async def test_no_search_is_begun_while_reading_is_behind() -> None:
+    """The request waits until younger hits are taken, at most until its deadline."""
+    backlog = Backlog(lambda: NOW)
+    engine = Engine(FOUND)
+    agent = SearchAgent(
+        searcher=engine,
+        site_config=SiteConfig({"stream_max_hits_age_seconds": 20}, environ={}),
+        clock=lambda: NOW,
+        backlog=backlog,
+    )
+    sent: list[schemas.Record] = []
+
+    async def emit(record: schemas.Record) -> None:
+        sent.append(record)
+
+    request = schemas.TopicRequested(topic="x", request_id="r-1")
+    event = Inbound(request, schemas.Origin("topics.requested", 3, 41, SENT, None))
+    with backlog.reading(NOW - timedelta(seconds=21)):
+        handling = asyncio.create_task(agent.handle(event, emit))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert engine.asked == []
+        with backlog.reading(NOW - timedelta(seconds=5)):
+            await asyncio.wait_for(handling, 5)
+    assert len(engine.asked) == len(sent) == 1
+
+
+async def test_a_search_does_not_wait_for_ever() -> None:
+    """When patience ends the request is searched although reading is behind."""
+    backlog = Backlog(lambda: NOW)
+    engine = Engine(FOUND)
+    agent = SearchAgent(
+        searcher=engine,
+        site_config=SiteConfig(environ={}),
+        clock=lambda: NOW,
+        backlog=backlog,
+        patience=0.01,
+    )
+
+    async def emit(record: schemas.Record) -> None:
+        assert isinstance(record, schemas.SearchHits)
+
+    request = schemas.TopicRequested(topic="x", request_id="r-1")
+    event = Inbound(request, schemas.Origin("topics.requested", 3, 41, SENT, None))
+    with backlog.reading(NOW - timedelta(hours=1)):
+        await asyncio.wait_for(agent.handle(event, emit), 5)
+    assert len(engine.asked) == 1

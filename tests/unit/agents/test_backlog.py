@@ -1,0 +1,47 @@
+"""Searching waits while reading is behind."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from agents.backlog import Backlog
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def old(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+async def test_nothing_being_read_is_no_backlog() -> None:
+    """Without hits in hand, or without a fetch agent, nobody waits."""
+    backlog = Backlog(lambda: NOW)
+    async with asyncio.timeout(5):
+        await backlog.wait_below(lambda: 0.0)
+    with backlog.reading(old(90)):
+        assert backlog.age == 90
+    assert backlog.age == 0
+
+
+async def test_searching_goes_on_when_younger_hits_are_taken() -> None:
+    """What counts is the age of the hits taken last, not of those that take long to read."""
+    backlog = Backlog(lambda: NOW)
+    with backlog.reading(old(90)):
+        waiting = asyncio.create_task(backlog.wait_below(lambda: 30.0))
+        await asyncio.sleep(0)
+        with backlog.reading(old(31)):
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert not waiting.done()
+            with backlog.reading(old(29)):
+                await asyncio.wait_for(waiting, 5)
+
+
+async def test_searching_goes_on_when_all_is_read() -> None:
+    """The last hits done with: nothing waits."""
+    backlog = Backlog(lambda: NOW)
+    with backlog.reading(old(90)):
+        waiting = asyncio.create_task(backlog.wait_below(lambda: 30.0))
+        await asyncio.sleep(0)
+    await asyncio.wait_for(waiting, 5)
