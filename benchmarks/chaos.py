@@ -264,7 +264,8 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
         "contexts": len(values),
         "missing": len(missing),
         "missing_after": await furthest(broker, missing),
-        "contradictory": sum(len(variants) > 1 for variants in values.values()),
+        "contradictory": len(differing := _differing(values)),
+        "differing": differing,
         "unasked": len(values.keys() - valid),
         "repeats": records - len(values),
         "rejected": len(rejected),
@@ -274,6 +275,20 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
         "p99_s": round(latencies[int(len(latencies) * 0.99)], 2) if latencies else None,
         "wasted_fetches": sum(site.served.values()) - len(site.served),
     }
+
+
+def _differing(values: dict[str, set[bytes]]) -> dict[str, dict[str, list[str]]]:
+    """Of requests with several answers, the fields that differ and what they hold."""
+    found = {}
+    for name, variants in values.items():
+        if len(variants) > 1:
+            documents = [json.loads(variant) for variant in variants]
+            found[name] = {
+                field: shown
+                for field in documents[0]
+                if len(set(shown := [json.dumps(d.get(field))[:300] for d in documents])) > 1
+            }
+    return found
 
 
 async def furthest(broker: str, missing: set[str]) -> dict[str, list[str]]:

@@ -236,7 +236,7 @@ def _fetch(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _
 def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
     app = _new_app("join", config)
     publisher = Publisher(app)
-    table = RequestTable(app, publisher, partitions=config.partitions)
+    table = RequestTable(app, publisher, broker=config.broker, partitions=config.partitions)
     score = ScoreStage(table=table, site_config=site_config, clock=utc_now)
     _attach(
         app,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import itertools
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -31,6 +32,8 @@ __all__ = [
     "Phase",
     "decode_state",
     "encode_state",
+    "merge",
+    "resume",
     "step",
 ]
 
@@ -45,6 +48,9 @@ class Phase(enum.StrEnum):
     COLLECTING = "collecting"
     CLOSING = "closing"
     DONE = "done"
+
+
+_ORDER = tuple(Phase)
 
 
 class CloseReason(enum.StrEnum):
@@ -97,6 +103,33 @@ def encode_state(state: JoinState) -> bytes:
 def decode_state(data: bytes) -> JoinState:
     """The state as read from the table. Raises `msgspec.DecodeError` when it is damaged."""
     return msgspec.json.decode(data, type=JoinState)
+
+
+def merge(before: JoinState | None, logged: JoinState) -> JoinState:
+    """What stands after `logged` was appended to a changelog that had led to `before`.
+
+    For a while two workers may take a partition for theirs, and both append. Whoever closes a
+    request first in the log decides with which pages; later ones change nothing. Nor does a worker
+    that knows less than what is logged already take anything back.
+    """
+    if before is None:
+        return logged
+    if before.phase is not Phase.COLLECTING or logged.phase is not Phase.COLLECTING:
+        return logged if _ORDER.index(logged.phase) > _ORDER.index(before.phase) else before
+    base = logged if before.hits is None and logged.hits is not None else before
+    pages = {**logged.pages, **before.pages}
+    if base.hits is not None:
+        wanted = {_key(hit.rank, hit.url) for hit in base.hits.hits}
+        pages = {key: page for key, page in pages.items() if key in wanted}
+    kept = dict(itertools.islice(pages.items(), MAX_EARLY_PAGES))
+    return msgspec.structs.replace(base, pages=kept)
+
+
+def resume(state: JoinState | None) -> tuple[JoinState | None, EmitContext | None]:
+    """Go on from a state that another worker had a part in: close it, or send what it closed."""
+    if state is None or state.phase is Phase.DONE:
+        return state, None
+    return _again(state) if state.phase is Phase.CLOSING else _close_if_complete(state)
 
 
 def step(
@@ -159,7 +192,8 @@ def _on_due(state: JoinState | None, due: JoinDue) -> tuple[JoinState | None, Em
         return None, None
     if state.phase is Phase.CLOSING:
         return _again(state)
-    return _close(state, CloseReason.DEADLINE)
+    # All pages are there, and nobody noticed, when two workers had one each.
+    return _close(state, CloseReason.COMPLETE if _complete(state) else CloseReason.DEADLINE)
 
 
 def _on_emitted(
@@ -177,10 +211,13 @@ def _again(state: JoinState) -> tuple[JoinState, EmitContext | None]:
 
 
 def _close_if_complete(state: JoinState) -> tuple[JoinState, EmitContext | None]:
+    return _close(state, CloseReason.COMPLETE) if _complete(state) else (state, None)
+
+
+def _complete(state: JoinState) -> bool:
     if state.hits is None:
-        return state, None
-    complete = not state.hits.pages_wanted or len(state.pages) == len(state.hits.hits)
-    return _close(state, CloseReason.COMPLETE) if complete else (state, None)
+        return False
+    return not state.hits.pages_wanted or len(state.pages) == len(state.hits.hits)
 
 
 def _close(state: JoinState, reason: CloseReason) -> tuple[JoinState, EmitContext]:

@@ -49,12 +49,15 @@ class Publisher:
         *,
         partition: int | None = None,
         headers: Headers = (),
-    ) -> None:
-        """Send bytes; None as value is a tombstone. Raises as `send` does."""
+    ) -> int:
+        """Send bytes; None as value is a tombstone. Returns the offset. Raises as `send` does."""
         producer = await self._app.maybe_start_producer()
         try:
-            await producer.send_and_wait(topic, key, value, partition, None, list(headers) or None)
+            sent = await producer.send_and_wait(
+                topic, key, value, partition, None, list(headers) or None
+            )
         except (KafkaError, FaustError, OSError) as exc:
             if isinstance(exc.__cause__ or exc, MessageSizeTooLargeError):
                 raise RecordTooLargeError(f"{topic}: {len(value or b'')} bytes") from exc
             raise PublishError(f"{topic}: {type(exc).__name__}: {exc}") from exc
+        return int(sent.offset)

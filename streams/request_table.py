@@ -2,57 +2,81 @@
 
 Writes go to the changelog first, awaited, and then to memory. Faust's own table assignment sends
 its changelog record without waiting for it, so a state could be acted on that no restart finds.
+What other workers wrote meanwhile is merged, here and at a recovery: see `streams.changelog`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+import faust
+from aiokafka.errors import KafkaError
 from aiokafka.partitioner import DefaultPartitioner
 
+from streams.changelog import Changelog, decoded
 from streams.due import DueIndex
-from streams.join import JoinState, decode_state, encode_state
-from streams.publisher import Publisher
-from streams.topics import JOIN_TABLE, changelog_spec
+from streams.join import JoinState, encode_state
+from streams.log_reader import read_log
+from streams.publisher import Publisher, PublishError
+from streams.topics import JOIN_TABLE, TopicError, changelog_spec
 
 if TYPE_CHECKING:
-    import faust
+    from faust.types import EventT
 
 __all__ = ["RequestTable"]
 
 logger = logging.getLogger(__name__)
 
+CATCH_UP_SECONDS = 20.0
+
+
+class _Table(faust.Table[bytes, bytes]):
+    """A table whose recovery merges."""
+
+    changelog: Changelog
+
+    def apply_changelog_batch(self, batch: Iterable[EventT[Any]]) -> None:
+        for event in batch:
+            message: Any = event.message
+            self.changelog.apply(message.partition, message.offset, message.key, message.value)
+
 
 class RequestTable:
-    """Request states by record key, and when each is due."""
+    """Request states by record key, and when each is due. `broker` is its address."""
 
-    def __init__(self, app: faust.App, publisher: Publisher, *, partitions: int) -> None:
+    def __init__(
+        self, app: faust.App, publisher: Publisher, *, broker: str, partitions: int
+    ) -> None:
         self._app = app
         self._publisher = publisher
+        self._broker = broker
         self._all_partitions = list(range(partitions))
         self._partitioner = DefaultPartitioner()
-        self._changelog = changelog_spec(app.conf.id).name
+        self._topic = changelog_spec(app.conf.id).name
         self._due = DueIndex()
-        self._table = app.Table(
-            JOIN_TABLE,
+        table: Any = _Table(
+            app,
+            name=JOIN_TABLE,
             partitions=partitions,
             key_type=bytes,
             value_type=bytes,
+            beacon=app.tables.beacon,
         )
-        self._table.on_recover(self._on_recover)
+        # Beneath the table, so that nothing but `put` writes a changelog record.
+        self._changelog = table.changelog = Changelog(table.data)
+        table.on_recover(self._on_recover)
+        app.tables.add(table)
 
     def __len__(self) -> int:
-        return len(self._data)
+        return len(self._changelog.data)
 
     def get(self, key: bytes) -> JoinState | None:
         """The state of a request, None when nothing is known of it."""
-        data = self._data.get(key)
-        return _decoded(key, data) if data is not None else None
+        return decoded(key, self._changelog.data.get(key))
 
     def belongs(self, key: bytes, partition: int) -> bool:
         """Whether records with this key stand in this partition.
@@ -61,15 +85,47 @@ class RequestTable:
         """
         return self._partition(key) == partition
 
-    async def put(self, key: bytes, state: JoinState | None, *, partition: int) -> None:
-        """Store a state durably; None forgets the request. Raises as `Publisher.send` does."""
+    async def put(self, key: bytes, state: JoinState | None, *, partition: int) -> JoinState | None:
+        """Store a state durably; None forgets the request. Raises as `Publisher.send` does.
+
+        Returns the state that stands: `state` itself, or what became of the request when another
+        worker had written to the partition meanwhile.
+        """
         value = encode_state(state) if state is not None else None
-        await self._publisher.send_raw(self._changelog, key, value, partition=partition)
-        if state is None or value is None:
-            self._data.pop(key, None)
+        offset = await self._publisher.send_raw(self._topic, key, value, partition=partition)
+        if self._changelog.is_next(partition, offset):
+            self._changelog.append(partition, offset, key, value)
+            self._note_due(key, state)
+            return state
+        await self._catch_up(partition, offset)
+        self._changelog.apply(partition, offset, key, value)
+        stands = self.get(key)
+        self._note_due(key, stands)
+        return stands
+
+    async def _catch_up(self, partition: int, offset: int) -> None:
+        start = self._changelog.unread_before(partition, offset)
+        if start is None:
+            return  # a recovery has read it by now
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                async for record in read_log(
+                    self._broker,
+                    self._topic,
+                    start={partition: start},
+                    partition=partition,
+                    end={partition: offset},
+                ):
+                    self._changelog.apply(partition, record.offset, record.key, record.value)
+                    self._note_due(record.key, self.get(record.key))
+        except (KafkaError, OSError, TopicError) as exc:
+            raise PublishError(f"{self._topic}: cannot read what was written meanwhile") from exc
+        logger.warning("read %s-%d from %d to %d", self._topic, partition, start, offset)
+
+    def _note_due(self, key: bytes, state: JoinState | None) -> None:
+        if state is None:
             self._due.discard(key)
         else:
-            self._data[key] = value
             self._due.set(key, state.due_at)
 
     def pop_due(self, now: datetime) -> list[tuple[bytes, datetime]]:
@@ -82,11 +138,6 @@ class RequestTable:
         owned = self._owned()
         return [(key, at) for key, at in self._due.pop(now) if self._partition(key) in owned]
 
-    @property
-    def _data(self) -> MutableMapping[bytes, bytes]:
-        # Beneath the table, so that nothing but `put` writes a changelog record.
-        return cast("MutableMapping[bytes, bytes]", self._table.data)
-
     def _owned(self) -> set[int]:
         return {tp.partition for tp in self._app.consumer.assignment() if tp.topic == "search.hits"}
 
@@ -97,22 +148,15 @@ class RequestTable:
         # The memory store keeps the keys of partitions that went to other workers, and their
         # states here grow stale: a sweep would act on them.
         self._due.clear()
-        for number, key in enumerate(list(self._data)):
+        for number, key in enumerate(list(self._changelog.data)):
             if self._partition(key) not in self._owned():
-                self._data.pop(key, None)
+                self._changelog.data.pop(key, None)
             elif (state := self.get(key)) is None:
-                self._data.pop(key, None)  # damaged: an event of the request starts it anew
+                # Damaged: an event of the request starts it anew.
+                self._changelog.data.pop(key, None)
             else:
                 self._due.set(key, state.due_at)
             if number % 1000 == 999:
                 # Large tables must not stall the loop. Partitions may move meanwhile: which are
                 # owned is asked for each key.
                 await asyncio.sleep(0)
-
-
-def _decoded(key: bytes, data: bytes) -> JoinState | None:
-    try:
-        return decode_state(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        logger.error("the state of request %r is damaged and left out", key)
-        return None

@@ -13,8 +13,8 @@ from agents.score import build_context, failed_context
 from citeflow.findings import collect_findings
 from citeflow.settings import SiteConfig
 from streams.audit import audit_record
-from streams.join import CloseReason, Emitted, JoinState, Phase, step
-from streams.publisher import RecordTooLargeError
+from streams.join import CloseReason, Emitted, JoinState, Phase, resume, step
+from streams.publisher import PublishError, RecordTooLargeError
 from streams.request_table import RequestTable
 
 __all__ = ["JOIN_RECORDS", "ScoreStage"]
@@ -71,7 +71,13 @@ class ScoreStage:
         await self._finish(event, state, context, emit)
 
     async def give_up(self, event: Inbound[JoinRecord], error: Exception, emit: Emit) -> None:
-        """Answer a request whose context cannot be built; other events are lost to the join."""
+        """Answer a request whose context cannot be built; other events are lost to the join.
+
+        What another try, or another worker, may do better is not an answer, or two of them could
+        contradict each other: then the worker ends. Raises `PublishError` for that.
+        """
+        if isinstance(error, TimeoutError | MemoryError | OSError):
+            raise PublishError(f"{type(error).__name__} between closing and sending") from error
         state = self._table.get(event.record.key)
         if state is None or state.phase is not Phase.CLOSING or state.hits is None:
             raise error
@@ -90,14 +96,17 @@ class ScoreStage:
             arrived_at=event.origin.timestamp,
             remember=self._remember(),
         )
-        if state is not before:
+        while state is not before:
             try:
-                await self._table.put(key, state, partition=event.origin.partition)
+                before = await self._table.put(key, state, partition=event.origin.partition)
             except RecordTooLargeError:
                 page = _without_text(event.record)
                 if page is None:
                     raise
                 return await self._step(Inbound(page, event.origin))
+            if before is not state:
+                # Another worker wrote meanwhile: go on from what the log says.
+                state, effect = resume(before)
         return state, effect
 
     async def _finish(

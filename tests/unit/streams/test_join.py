@@ -229,7 +229,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Event], set[int]]:
 
 
 @given(histories(), st.randoms(use_true_random=False))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=5_000, deadline=None)
 def test_exactly_one_context_value_whatever_happens(
     history: tuple[list[Event], set[int]], rng: random.Random
 ) -> None:
