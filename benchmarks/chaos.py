@@ -25,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 from aiokafka import AIOKafkaProducer
@@ -92,8 +92,18 @@ class Web:
         return web.Response(text=html, content_type="text/html")
 
 
+class Site(Protocol):
+    """What answers searches and page requests."""
+
+    async def search(self, request: web.Request) -> web.Response:
+        """SearXNG's JSON."""
+
+    async def page(self, request: web.Request) -> web.StreamResponse:
+        """A page."""
+
+
 @contextlib.asynccontextmanager
-async def serving(site: Web) -> AsyncIterator[str]:
+async def serving(site: Site) -> AsyncIterator[str]:
     """The web on a free loopback port."""
     app = web.Application()
     app.router.add_get("/search", site.search)
@@ -239,11 +249,13 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
     values: defaultdict[str, set[bytes]] = defaultdict(set)
     records, answered_at = 0, dict[str, float]()
     outcomes: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     async for record in read_log(broker, "context.ready"):
         context = schemas.decode(record.value, schemas.ContextReady)
         records += 1
         if context.request_id not in values:
             outcomes[context.outcome.value] += 1
+            reasons.update(context.reasons)
             answered_at[context.request_id] = record.timestamp / 1000
         values[context.request_id].add(record.value)
     asked_at = dict[str, float]()
@@ -271,6 +283,7 @@ async def verdict(broker: str, valid: set[str], invalid: int, site: Web) -> dict
         "rejected": len(rejected),
         "findings": findings,
         "outcomes": dict(outcomes),
+        "reasons": dict(reasons.most_common(5)),
         "p50_s": round(latencies[len(latencies) // 2], 2) if latencies else None,
         "p99_s": round(latencies[int(len(latencies) * 0.99)], 2) if latencies else None,
         "wasted_fetches": sum(site.served.values()) - len(site.served),
