@@ -47,6 +47,10 @@ class Changelog:
         """Whether a record at `offset` follows directly on what has been read."""
         return offset == self._next.get(partition, 0)
 
+    def forget(self, partition: int) -> None:
+        """Read the partition from its beginning before it is written to again."""
+        self._next.pop(partition, None)
+
     def append(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
         """Take over a record that this worker wrote after what it has read: it stands as it is."""
         self._put(key, value)

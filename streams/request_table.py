@@ -148,6 +148,7 @@ class RequestTable:
         # The memory store keeps the keys of partitions that went to other workers, and their
         # states here grow stale: a sweep would act on them.
         self._due.clear()
+        self._forget_others()
         for number, key in enumerate(list(self._changelog.data)):
             if self._partition(key) not in self._owned():
                 self._changelog.data.pop(key, None)
@@ -160,3 +161,8 @@ class RequestTable:
                 # Large tables must not stall the loop. Partitions may move meanwhile: which are
                 # owned is asked for each key.
                 await asyncio.sleep(0)
+        self._forget_others()
+
+    def _forget_others(self) -> None:
+        for partition in set(self._all_partitions) - self._owned():
+            self._changelog.forget(partition)

@@ -193,3 +193,5 @@ def test_damage_is_overwritten() -> None:
     assert changelog.unread_before(0, 3) is None
     assert changelog.unread_before(0, 5) == 3
     assert changelog.unread_before(1, 0) is None
+    changelog.forget(0)
+    assert changelog.unread_before(0, 5) == 0
