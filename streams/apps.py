@@ -52,6 +52,8 @@ SEARCH_DEADLINE = SEARCH_PATIENCE + SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
 FETCH_DEADLINE = 90.0
 SCORE_DEADLINE = 60.0
 ALERT_DEADLINE = 15.0
+# Between two looks at whether memory has all that the join's changelog has, in seconds.
+UNREAD_INTERVAL = 10.0
 # Events that Faust reads ahead per channel. Hits of twenty results are some 100 kB.
 STREAM_BUFFER = 128
 
@@ -256,7 +258,14 @@ def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
         except Exception:
             logger.exception("could not send what is due; trying again")
 
+    async def look_for_unread() -> None:
+        try:
+            await table.look_for_unread()
+        except Exception:
+            logger.exception("could not compare the states with their log; trying again")
+
     app.timer(config.due_interval, name=f"{app.conf.id}.due")(send_due)
+    app.timer(UNREAD_INTERVAL, name=f"{app.conf.id}.unread")(look_for_unread)
     return app
 
 

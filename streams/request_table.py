@@ -20,7 +20,7 @@ from aiokafka.partitioner import DefaultPartitioner
 from streams.changelog import Changelog, decoded
 from streams.due import DueIndex
 from streams.join import JoinState, encode_state
-from streams.log_reader import read_log
+from streams.log_reader import log_end, read_log
 from streams.publisher import Publisher, PublishError
 from streams.topics import JOIN_TABLE, TopicError, changelog_spec
 
@@ -32,6 +32,7 @@ __all__ = ["RequestTable"]
 logger = logging.getLogger(__name__)
 
 CATCH_UP_SECONDS = 20.0
+UNREAD_GRACE = 1.0
 
 
 class _Table(faust.Table[bytes, bytes]):
@@ -103,10 +104,27 @@ class RequestTable:
         self._note_due(key, stands)
         return stands
 
+    async def look_for_unread(self) -> None:
+        """Read what the log holds of this worker's partitions and memory does not.
+
+        Faust's recovery has been seen to leave a partition out when rebalances follow closely upon
+        one another. Events of its requests bring it back, see `put`; but for one that waits for
+        its deadline there may be none. Raises `PublishError` when the log cannot be read.
+        """
+        try:
+            ends = await log_end(self._broker, self._topic)
+        except (KafkaError, OSError, TopicError) as exc:
+            raise PublishError(f"{self._topic}: cannot read where it ends") from exc
+        await asyncio.sleep(UNREAD_GRACE)  # records of our own are on their way to be known
+        if self._app.rebalancing or not self._app.tables.actives_ready:
+            return
+        for partition in self._owned():
+            await self._catch_up(partition, ends.get(partition, 0))
+
     async def _catch_up(self, partition: int, offset: int) -> None:
         start = self._changelog.unread_before(partition, offset)
         if start is None:
-            return  # a recovery has read it by now
+            return
         try:
             async with asyncio.timeout(CATCH_UP_SECONDS):
                 async for record in read_log(
