@@ -353,6 +353,9 @@ async def run(arguments: argparse.Namespace) -> int:
                 "CITEFLOW_WEB_RESEARCH_SEARXNG_URL": origin,
                 "CITEFLOW_FETCH_ALLOWED_INTERNAL_ORIGINS": origin,
                 "CITEFLOW_WEB_RESEARCH_FETCH_TIMEOUT_SECONDS": "3",
+                # The local web stands for many hosts.
+                "CITEFLOW_FETCH_HOST_CONCURRENCY": "64",
+                "CITEFLOW_FETCH_HOST_INTERVAL_MS": "0",
                 "CITEFLOW_RESEARCH_NO_CACHE": "1",
             }
             workers = Workers(env, home / "workers.log")
