@@ -100,7 +100,8 @@ async def _answers(broker: str, count: int) -> Counter[str]:
     return outcomes
 
 
-def _environment(broker: str, origin: str) -> Mapping[str, str]:
+def environment(broker: str, origin: str) -> Mapping[str, str]:
+    """What a worker on this broker runs under, with the local web as its whole web."""
     return {name: value for name, value in os.environ.items() if "CITEFLOW_" not in name} | {
         "CITEFLOW_BROKER": broker,
         "CITEFLOW_PARTITIONS": str(PARTITIONS),
@@ -135,7 +136,7 @@ async def run(arguments: argparse.Namespace) -> int:
                 sys.executable, "-m", "streams", "worker",
                 stdin=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
-                env=_environment(broker.address, origin),
+                env=environment(broker.address, origin),
             )  # fmt: skip
             watching = asyncio.create_task(_watch(worker.pid, largest))
             try:
