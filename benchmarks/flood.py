@@ -24,8 +24,8 @@ from pathlib import Path
 from aiohttp import web
 
 from benchmarks.chaos import serving
+from benchmarks.local_broker import BROKERS, local_broker
 from streams.config import StreamConfig
-from streams.embedded import EmbeddedBroker
 from streams.log_reader import contexts
 from streams.produce import produce
 from streams.runner import wait_for_topics
@@ -100,12 +100,12 @@ async def _answers(broker: str, count: int) -> Counter[str]:
     return outcomes
 
 
-def environment(broker: str, origin: str) -> Mapping[str, str]:
+def environment(kind: str, broker: str, origin: str) -> Mapping[str, str]:
     """What a worker on this broker runs under, with the local web as its whole web."""
     return {name: value for name, value in os.environ.items() if "CITEFLOW_" not in name} | {
         "CITEFLOW_BROKER": broker,
         "CITEFLOW_PARTITIONS": str(PARTITIONS),
-        "CITEFLOW_BROKER_PROFILE": "embedded",
+        "CITEFLOW_BROKER_PROFILE": kind,
         "CITEFLOW_WEB_RESEARCH_BACKENDS": "searxng",
         "CITEFLOW_WEB_RESEARCH_SEARXNG_URL": origin,
         "CITEFLOW_FETCH_ALLOWED_INTERNAL_ORIGINS": origin,
@@ -118,30 +118,26 @@ def environment(broker: str, origin: str) -> Mapping[str, str]:
 
 async def run(arguments: argparse.Namespace) -> int:
     """One flood; returns the exit code."""
-    broker = EmbeddedBroker()
-    broker.start()
     largest = {"worker": 0, "with its processes": 0}
-    try:
-        await broker.wait_ready()
-        config = StreamConfig(broker=broker.address, partitions=PARTITIONS)
-        await wait_for_topics(config)
+    async with local_broker(arguments.broker) as broker:
+        await wait_for_topics(StreamConfig(broker=broker, partitions=PARTITIONS))
         requests = [
             (b"r%05d" % number, json.dumps({"topic": f"harbour {number}"}).encode())
             for number in range(arguments.requests)
         ]
-        await produce(broker.address, "topics.requested", requests)
+        await produce(broker, "topics.requested", requests)
         async with serving(SlowWeb(arguments.delay)) as origin:
             started = time.monotonic()
             worker = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "streams", "worker",
                 stdin=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
-                env=environment(broker.address, origin),
+                env=environment(arguments.broker, broker, origin),
             )  # fmt: skip
             watching = asyncio.create_task(_watch(worker.pid, largest))
             try:
                 async with asyncio.timeout(arguments.patience):
-                    outcomes = await _answers(broker.address, arguments.requests)
+                    outcomes = await _answers(broker, arguments.requests)
             except TimeoutError:
                 print("not every request was answered in time")
                 return 1
@@ -151,8 +147,6 @@ async def run(arguments: argparse.Namespace) -> int:
                     worker.kill()
                 await worker.wait()
             seconds = time.monotonic() - started
-    finally:
-        broker.stop()
     print(f"{arguments.requests} requests in {seconds:.0f} s, {dict(outcomes)}")
     for name, size in largest.items():
         print(f"largest resident memory, {name}: {size / MIB:.0f} MiB")
@@ -162,6 +156,7 @@ async def run(arguments: argparse.Namespace) -> int:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--broker", choices=BROKERS, default="embedded")
     parser.add_argument("--requests", type=int, default=2_000)
     parser.add_argument("--delay", type=float, default=0.5, help="seconds that a page takes")
     parser.add_argument("--bound", type=float, default=400, help="MiB that the worker may take")

@@ -21,8 +21,8 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from benchmarks.chaos import serving
 from benchmarks.flood import PARTITIONS, SlowWeb, environment
+from benchmarks.local_broker import BROKERS, local_broker
 from streams.config import StreamConfig
-from streams.embedded import EmbeddedBroker
 from streams.log_reader import contexts, read_log
 from streams.runner import wait_for_topics
 
@@ -50,18 +50,15 @@ async def _produce(broker: str, good: int, bad: int) -> None:
 
 
 async def _round(arguments: argparse.Namespace, bad: int) -> float:
-    broker = EmbeddedBroker()
-    broker.start()
-    try:
-        await broker.wait_ready()
-        await wait_for_topics(StreamConfig(broker=broker.address, partitions=PARTITIONS))
-        await _produce(broker.address, arguments.good, bad)
+    async with local_broker(arguments.broker) as broker:
+        await wait_for_topics(StreamConfig(broker=broker, partitions=PARTITIONS))
+        await _produce(broker, arguments.good, bad)
         async with serving(SlowWeb(arguments.delay)) as origin:
             worker = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "streams", "worker",
                 stdin=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                env=environment(broker.address, origin),
+                env=environment(arguments.broker, broker, origin),
             )  # fmt: skip
             assert worker.stderr is not None
             try:
@@ -71,13 +68,13 @@ async def _round(arguments: argparse.Namespace, bad: int) -> float:
                     drain = asyncio.ensure_future(worker.stderr.read())
                     started = time.monotonic()
                     left = arguments.good
-                    async for _ in contexts(broker.address, follow=True):
+                    async for _ in contexts(broker, follow=True):
                         left -= 1
                         if not left:
                             break
                     seconds = time.monotonic() - started
                     rejected = 0
-                    async for _ in read_log(broker.address, "events.rejected", follow=bad > 0):
+                    async for _ in read_log(broker, "events.rejected", follow=bad > 0):
                         rejected += 1
                         if rejected == bad:
                             break
@@ -85,8 +82,6 @@ async def _round(arguments: argparse.Namespace, bad: int) -> float:
                 worker.kill()
                 await worker.wait()
             await drain
-    finally:
-        broker.stop()
     print(f"{bad:5} bad beside {arguments.good} good: {seconds:.2f} s", file=sys.stderr)
     return seconds
 
@@ -106,6 +101,7 @@ async def run(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--broker", choices=BROKERS, default="embedded")
     parser.add_argument("--good", type=int, default=300)
     parser.add_argument("--bad", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -186,13 +186,7 @@ class AgentShell(Generic[R]):
     ) -> None:
         rejected = rejection(origin, value, stage=self._agent.stage, error=error)
         logger.warning("%s rejected: %s", origin.position, rejected.error)
-        try:
-            await emit(rejected)
-        except RecordTooLargeError:
-            # Its place in the log and its digest still tell what it was.
-            rejected = msgspec.structs.replace(rejected, value=b"", headers=(), record_key=None)
-            await emit(rejected)
-        await emit(rejection_finding(rejected))
+        await asyncio.gather(_emit_rejected(rejected, emit), emit(rejection_finding(rejected)))
 
     async def _send_findings(self, event: Inbound[R], findings: list[Finding], emit: Emit) -> None:
         for finding in findings:
@@ -203,3 +197,11 @@ class AgentShell(Generic[R]):
                 timestamp=event.origin.timestamp,
             )
             await emit(record)
+
+
+async def _emit_rejected(rejected: schemas.EventRejected, emit: Emit) -> None:
+    try:
+        await emit(rejected)
+    except RecordTooLargeError:
+        # Its place in the log and its digest still tell what it was.
+        await emit(msgspec.structs.replace(rejected, value=b"", headers=(), record_key=None))
