@@ -6,6 +6,8 @@ system citeflow reimplements, except where a row says otherwise.
 
 from __future__ import annotations
 
+from citeflow.finding_kinds import DELIVERIES, FINDING_KINDS, policy_setting
+
 __all__ = ["ENV_ALIASES", "SECRET_SETTINGS", "SETTING_TABLE"]
 
 _Row = tuple[str, str | bool | int | float, float | None, float | None, str]
@@ -381,10 +383,84 @@ _STREAM: tuple[_Row, ...] = (
     ),
 )
 
-SETTING_TABLE: tuple[_Row, ...] = (*_CONTEXT, *_QUALITY, *_WEB, *_STREAM)
+_ALERTS: tuple[_Row, ...] = (
+    (
+        "discord_webhook_url",
+        "",
+        None,
+        None,
+        "Webhook that alerts are posted to; a secret. Blank: findings are only logged.",
+    ),
+    (
+        "discord_webhook_url_file",
+        "",
+        None,
+        None,
+        "File that holds the webhook, read when the setting above is blank.",
+    ),
+    (
+        "discord_critical_webhook_url",
+        "",
+        None,
+        None,
+        "Second webhook, for critical findings besides the first; a secret.",
+    ),
+    ("discord_critical_webhook_url_file", "", None, None, "File that holds the second webhook."),
+    (
+        "alert_apprise_urls",
+        "",
+        None,
+        None,
+        "Services in Apprise's notation, comma-separated, for delivery `route` and for critical "
+        "findings; a secret.",
+    ),
+    (
+        "alert_digest_hour",
+        -1,
+        -1,
+        23,
+        "Hour of the day (UTC) at which the digest of the last day is posted; -1: none.",
+    ),
+    *(
+        row
+        for kind in FINDING_KINDS.values()
+        for row in (
+            (
+                policy_setting(kind.kind, "delivery"),
+                kind.delivery,
+                None,
+                None,
+                f"Where findings of this kind go: {', '.join(DELIVERIES)}.",
+            ),
+            (
+                policy_setting(kind.kind, "min_severity"),
+                kind.min_severity,
+                None,
+                None,
+                "The least severity that is delivered: warn, error, critical.",
+            ),
+            (
+                policy_setting(kind.kind, "cooldown_minutes"),
+                kind.cooldown_minutes,
+                0.0,
+                525_600.0,
+                "Minutes after a delivery in which others of the same source are counted instead.",
+            ),
+        )
+    ),
+)
+
+SETTING_TABLE: tuple[_Row, ...] = (*_CONTEXT, *_QUALITY, *_WEB, *_STREAM, *_ALERTS)
 
 ENV_ALIASES = {"web_research_searxng_url": "CITEFLOW_SEARXNG_URL"}
 """Second environment variables of settings, read when the first is blank."""
 
-SECRET_SETTINGS = frozenset({"brave_api_key"})
+SECRET_SETTINGS = frozenset(
+    {
+        "brave_api_key",
+        "discord_webhook_url",
+        "discord_critical_webhook_url",
+        "alert_apprise_urls",
+    }
+)
 """Settings whose value is never printed."""

@@ -31,6 +31,11 @@ _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
 
 
+def env_name(key: str) -> str:
+    """The environment variable of a setting; dots in its key become underscores."""
+    return ENV_PREFIX + key.upper().replace(".", "_")
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: its key, default (whose type is the setting's type), bounds and meaning."""
@@ -49,7 +54,7 @@ class Setting:
     @property
     def env_name(self) -> str:
         """The environment variable that sets it."""
-        return ENV_PREFIX + self.key.upper()
+        return env_name(self.key)
 
     @property
     def secret(self) -> bool:
@@ -134,7 +139,7 @@ class SiteConfig:
         stored = self._values.get(key, "")
         if stored.strip():
             return stored, "stored"
-        for name in (ENV_PREFIX + key.upper(), ENV_ALIASES.get(key, "")):
+        for name in (env_name(key), ENV_ALIASES.get(key, "")):
             from_env = self._environ.get(name, "") if name else ""
             if from_env.strip():
                 return from_env, "environment"

@@ -4,6 +4,7 @@ from schemas.codec import EventError, decode, encode
 from schemas.ids import context_event_id, derived_request_id, event_id
 from schemas.origin import Origin
 from schemas.records import (
+    AlertDue,
     AuditFinding,
     ContextOutcome,
     ContextReady,
@@ -24,6 +25,7 @@ from schemas.records import (
 )
 
 __all__ = [
+    "AlertDue",
     "AuditFinding",
     "ContextOutcome",
     "ContextReady",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any
@@ -18,27 +18,40 @@ import faust
 from faust.types import StreamT
 
 import schemas
-from agents.alert import AlertAgent
+from agents.alerts import AlertState, Channels, Delivery
 from agents.backlog import Backlog
 from agents.fetch import FetchAgent
 from agents.search import SearchAgent
 from citeflow.fetch import PageFetcher
 from citeflow.search import SearchChain
 from citeflow.settings import SiteConfig
+from streams.alert import (
+    ALERT_RECORDS,
+    AlertCodec,
+    AlertStage,
+    partition_of_alert,
+    send_alerts_due,
+)
+from streams.audit_log import AuditLogStage
 from streams.config import StreamConfig
+from streams.database import LazyPool
+from streams.join import JoinState
+from streams.join_codec import JoinCodec
 from streams.kafka_transport import CarefulTransport, stop_flow_until_sought
-from streams.posts import LazyPosts
 from streams.publisher import Publisher
-from streams.request_table import RequestTable
 from streams.score import JOIN_RECORDS, ScoreStage
 from streams.shell import AgentShell
-from streams.topics import TOPICS, TopicSpec, changelog_spec
+from streams.state_table import StateTable, key_partitioner
+from streams.topics import ALERT_TABLE, JOIN_TABLE, TOPICS, TopicSpec, changelog_spec
 
-__all__ = ["APP_NAMES", "build_apps", "build_combined_app", "required_topics"]
+__all__ = ["APP_NAMES", "EVERY_APP", "build_apps", "build_combined_app", "required_topics"]
 
 logger = logging.getLogger(__name__)
 
 APP_NAMES = ("search", "fetch", "join", "alert")
+"""What a worker runs when nothing is said."""
+EVERY_APP = (*APP_NAMES, "audit")
+"""With the copy of findings in PostgreSQL, for a process of its own."""
 
 # Requests taken for each search that runs: the others wait for a slot or are parked.
 SEARCHES_TAKEN = 4
@@ -51,22 +64,29 @@ SEARCH_PATIENCE = 60.0
 SEARCH_DEADLINE = SEARCH_PATIENCE + SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
 FETCH_DEADLINE = 90.0
 SCORE_DEADLINE = 60.0
-ALERT_DEADLINE = 15.0
-# Between two looks at whether memory has all that the join's changelog has, in seconds.
+# Three channels, each tried three times with the pauses it asks for.
+ALERT_DEADLINE = 150.0
+# The database may be restarted, or be away for a while.
+AUDIT_DEADLINE = 300.0
+# Between two looks at whether memory has all that a changelog has, in seconds.
 UNREAD_INTERVAL = 10.0
 # Events that Faust reads ahead per channel. Hits of twenty results are some 100 kB.
 STREAM_BUFFER = 128
 
 
 def required_topics(config: StreamConfig) -> list[TopicSpec]:
-    """Every topic that must exist before a worker starts, the join's changelog included."""
-    return [*TOPICS.values(), changelog_spec(_app_id(config, "join"))]
+    """Every topic that must exist before a worker starts, the tables' changelogs included."""
+    return [
+        *TOPICS.values(),
+        changelog_spec(_app_id(config, "join"), JOIN_TABLE),
+        changelog_spec(_app_id(config, "alert"), ALERT_TABLE),
+    ]
 
 
 def build_apps(
     names: Sequence[str], config: StreamConfig, site_config: SiteConfig
 ) -> list[faust.App]:
-    """Those of `APP_NAMES` that are named, not yet started, for one process."""
+    """Those of `EVERY_APP` that are named, not yet started, for one process."""
     return list(_build(names, config, site_config))
 
 
@@ -82,7 +102,8 @@ def _build(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) 
         "search": lambda: _search(config, site_config, backlog),
         "fetch": lambda: _fetch(config, site_config, backlog),
         "join": lambda: _join(config, site_config),
-        "alert": lambda: _alert(config),
+        "alert": lambda: _alert(config, site_config),
+        "audit": lambda: _audit(config),
     }
     return [build[name]() for name in names]
 
@@ -194,7 +215,7 @@ def _record_of(topic: str) -> type[schemas.Record]:
 def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _App:
     app = _new_app("search", config)
     searcher = SearchChain(site_config)
-    posts = LazyPosts(config.database_url) if config.database_url else None
+    posts = LazyPool(config.database_url) if config.database_url else None
     app.resources = [searcher, posts] if posts is not None else [searcher]
     searches = site_config.get_int("stream_max_searches_in_flight")
     agent = SearchAgent(
@@ -238,7 +259,16 @@ def _fetch(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _
 def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
     app = _new_app("join", config)
     publisher = Publisher(app)
-    table = RequestTable(app, publisher, broker=config.broker, partitions=config.partitions)
+    table = StateTable(
+        app,
+        publisher,
+        JoinCodec(),
+        name=JOIN_TABLE,
+        follows="search.hits",
+        partition_of=key_partitioner(config.partitions),
+        broker=config.broker,
+        partitions=config.partitions,
+    )
     score = ScoreStage(table=table, site_config=site_config, clock=utc_now)
     _attach(
         app,
@@ -249,27 +279,11 @@ def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
         deadline=SCORE_DEADLINE,
         record_of=JOIN_RECORDS.__getitem__,
     )
-
-    async def send_due() -> None:
-        # A timer may not write tables: it only tells the agent, which decides.
-        # An exception here would end the worker for what the next tick may well do.
-        try:
-            await _send_due(table, publisher, utc_now())
-        except Exception:
-            logger.exception("could not send what is due; trying again")
-
-    async def look_for_unread() -> None:
-        try:
-            await table.look_for_unread()
-        except Exception:
-            logger.exception("could not compare the states with their log; trying again")
-
-    app.timer(config.due_interval, name=f"{app.conf.id}.due")(send_due)
-    app.timer(UNREAD_INTERVAL, name=f"{app.conf.id}.unread")(look_for_unread)
+    _keep_time(app, config, table, lambda: _send_due(table, publisher, utc_now()))
     return app
 
 
-async def _send_due(table: RequestTable, publisher: Publisher, now: datetime) -> None:
+async def _send_due(table: StateTable[JoinState], publisher: Publisher, now: datetime) -> None:
     due = table.pop_due(now)
     if due:
         await asyncio.gather(
@@ -280,8 +294,74 @@ async def _send_due(table: RequestTable, publisher: Publisher, now: datetime) ->
         )
 
 
-def _alert(config: StreamConfig) -> _App:
+def _alert(config: StreamConfig, site_config: SiteConfig) -> _App:
     app = _new_app("alert", config)
     publisher = Publisher(app)
-    _attach(app, publisher, AlertAgent(), ["audit.findings"], limit=1, deadline=ALERT_DEADLINE)
+    delivery = Delivery(site_config)
+    app.resources = [delivery]
+    table: StateTable[AlertState] = StateTable(
+        app,
+        publisher,
+        AlertCodec(),
+        name=ALERT_TABLE,
+        follows="audit.findings",
+        partition_of=partition_of_alert,
+        broker=config.broker,
+        partitions=config.partitions,
+    )
+    stage = AlertStage(
+        table=table, channels=Channels(delivery), site_config=site_config, clock=utc_now
+    )
+    _attach(
+        app,
+        publisher,
+        stage,
+        list(ALERT_RECORDS),
+        limit=1,
+        deadline=ALERT_DEADLINE,
+        record_of=ALERT_RECORDS.__getitem__,
+    )
+    _keep_time(app, config, table, lambda: send_alerts_due(table, publisher, utc_now()))
     return app
+
+
+def _audit(config: StreamConfig) -> _App:
+    app = _new_app("audit", config)
+    pool = LazyPool(config.database_url)
+    app.resources = [pool]
+    _attach(
+        app,
+        Publisher(app),
+        AuditLogStage(pool),
+        ["audit.findings"],
+        limit=1,
+        deadline=AUDIT_DEADLINE,
+    )
+    return app
+
+
+def _keep_time(
+    app: faust.App,
+    config: StreamConfig,
+    table: StateTable[Any],
+    send_due: Callable[[], Awaitable[None]],
+) -> None:
+    """Timers for a table. They may not write it: they only tell its agent, which decides.
+
+    An exception in a timer would end the worker for what the next tick may well do.
+    """
+
+    async def tick() -> None:
+        try:
+            await send_due()
+        except Exception:
+            logger.exception("could not send what is due; trying again")
+
+    async def look() -> None:
+        try:
+            await table.look_for_unread()
+        except Exception:
+            logger.exception("could not compare the states with their log; trying again")
+
+    app.timer(config.due_interval, name=f"{app.conf.id}.due")(tick)
+    app.timer(UNREAD_INTERVAL, name=f"{app.conf.id}.unread")(look)

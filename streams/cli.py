@@ -16,7 +16,8 @@ from aiokafka.errors import KafkaError
 import schemas
 from citeflow.errors import CiteflowError
 from citeflow.settings import SiteConfig
-from streams.apps import APP_NAMES, required_topics
+from streams.apps import APP_NAMES, EVERY_APP, required_topics
+from streams.cli_findings import add_findings
 from streams.cli_rejected import add_rejected
 from streams.cli_replay import add_replay
 from streams.client import Client
@@ -88,6 +89,9 @@ async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
 
 
 async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
+    if "audit" in (arguments.app or ()) and not config.database_url:
+        say("error: the copy of findings needs CITEFLOW_DATABASE_URL")
+        return FAILED
     await wait_for_topics(config, timeout=arguments.broker_timeout)
     runner = WorkerRunner(config, SiteConfig(), apps=arguments.app or APP_NAMES)
     async with contextlib.AsyncExitStack() as stack:
@@ -183,6 +187,8 @@ def _set_up_logging(verbose: bool) -> None:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
+    # Its log tells addresses, of webhooks as well, which are secret.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     if not verbose:
         # Faust and its client log every ordinary rebalance and shutdown as an error or warning;
         # what matters of theirs ends the worker and is reported by it.
@@ -231,7 +237,7 @@ def _parser() -> argparse.ArgumentParser:
         "CITEFLOW_BROKER=kafka:9092 python -m streams worker",
     )  # fmt: skip
     worker.add_argument(
-        "--app", action="append", choices=APP_NAMES, help="run only this one; repeatable"
+        "--app", action="append", choices=EVERY_APP, help="run only this one; repeatable"
     )
     worker.add_argument(
         "--broker-timeout", type=float, default=60.0, help="seconds to wait for the broker"
@@ -242,7 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--health-host", default="127.0.0.1", help="address to serve them on")
 
     topics = command(
-        "topics", _topics, f"Create, check or list the {len(TOPICS)} topics and the changelog.",
+        "topics", _topics, f"Create, check or list the {len(TOPICS)} topics and the changelogs.",
         "python -m streams topics check",
     )  # fmt: skip
     topics.add_argument("action", choices=("create", "check", "list"))
@@ -257,6 +263,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_rejected(command)
     add_replay(command)
+    add_findings(command)
     found = command(
         "contexts", _contexts, "Print contexts as JSON lines, each once.",
         "python -m streams contexts --follow",

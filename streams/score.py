@@ -15,7 +15,7 @@ from citeflow.settings import SiteConfig
 from streams.audit import audit_record
 from streams.join import CloseReason, Emitted, JoinState, Phase, resume, step
 from streams.publisher import PublishError, RecordTooLargeError
-from streams.request_table import RequestTable
+from streams.state_table import StateTable
 
 __all__ = ["JOIN_RECORDS", "ScoreStage"]
 
@@ -38,7 +38,11 @@ class ScoreStage:
     stage = "score"
 
     def __init__(
-        self, *, table: RequestTable, site_config: SiteConfig, clock: Callable[[], datetime]
+        self,
+        *,
+        table: StateTable[JoinState],
+        site_config: SiteConfig,
+        clock: Callable[[], datetime],
     ) -> None:
         self._table = table
         self._site_config = site_config
@@ -98,7 +102,7 @@ class ScoreStage:
         )
         while state is not before:
             try:
-                before = await self._table.put(key, state, partition=event.origin.partition)
+                before = await self._table.put(key, state)
             except RecordTooLargeError:
                 page = _without_text(event.record)
                 if page is None:
@@ -123,7 +127,7 @@ class ScoreStage:
             arrived_at=event.origin.timestamp,
             remember=self._remember(),
         )
-        await self._table.put(context.key, done, partition=event.origin.partition)
+        await self._table.put(context.key, done)
 
     def _remember(self) -> timedelta:
         seconds = self._site_config.get_float("stream_join_tombstone_seconds")
