@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
 from collections.abc import Awaitable, Callable
@@ -120,8 +119,7 @@ class SearchAgent:
         left = self._patience
         if until is not None:
             left = min(left, (until - self._clock()).total_seconds())
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._backlog.wait_below(limit), left)
+        await self._backlog.wait_below(limit, left)
 
     async def _turn(self, until: datetime | None) -> bool:
         """Take one of the slots, False when none is free by then."""

@@ -367,6 +367,13 @@ _STREAM: tuple[_Row, ...] = (
         "While hits wait longer than this for their pages' turn, no search is begun.",
     ),
     (
+        "stream_max_pages_age_seconds",
+        5.0,
+        1.0,
+        3_600.0,
+        "While pages wait longer than this to be scored, no page is read.",
+    ),
+    (
         "stream_park_blocked_requests",
         True,
         None,

@@ -62,7 +62,8 @@ SEARCHES_TAKEN = 4
 SEARCH_BUDGET = 80.0
 SEARCH_PATIENCE = 60.0
 SEARCH_DEADLINE = SEARCH_PATIENCE + SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
-FETCH_DEADLINE = 90.0
+FETCH_PATIENCE = 30.0
+FETCH_DEADLINE = FETCH_PATIENCE + 90.0
 SCORE_DEADLINE = 60.0
 # Three channels, each tried three times with the pauses it asks for.
 ALERT_DEADLINE = 150.0
@@ -97,11 +98,11 @@ def build_combined_app(config: StreamConfig, site_config: SiteConfig) -> faust.A
 
 
 def _build(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) -> list[_App]:
-    backlog = Backlog(utc_now)
+    unread, unscored = Backlog(utc_now), Backlog(utc_now)
     build: dict[str, Callable[[], _App]] = {
-        "search": lambda: _search(config, site_config, backlog),
-        "fetch": lambda: _fetch(config, site_config, backlog),
-        "join": lambda: _join(config, site_config),
+        "search": lambda: _search(config, site_config, unread),
+        "fetch": lambda: _fetch(config, site_config, unread, unscored),
+        "join": lambda: _join(config, site_config, unscored),
         "alert": lambda: _alert(config, site_config),
         "audit": lambda: _audit(config),
     }
@@ -212,7 +213,7 @@ def _record_of(topic: str) -> type[schemas.Record]:
     return record
 
 
-def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _App:
+def _search(config: StreamConfig, site_config: SiteConfig, unread: Backlog) -> _App:
     app = _new_app("search", config)
     searcher = SearchChain(site_config)
     posts = LazyPool(config.database_url) if config.database_url else None
@@ -224,7 +225,7 @@ def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> 
         clock=utc_now,
         posts=posts,
         slots=asyncio.Semaphore(searches),
-        backlog=backlog,
+        backlog=unread,
         patience=SEARCH_PATIENCE,
         budget=SEARCH_BUDGET,
     )
@@ -240,7 +241,9 @@ def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> 
     return app
 
 
-def _fetch(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _App:
+def _fetch(
+    config: StreamConfig, site_config: SiteConfig, unread: Backlog, unscored: Backlog
+) -> _App:
     app = _new_app("fetch", config)
     fetcher = PageFetcher(site_config, cache_setting="stream_page_cache_seconds")
     app.resources = [fetcher]
@@ -250,13 +253,15 @@ def _fetch(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _
         site_config=site_config,
         clock=utc_now,
         slots=asyncio.Semaphore(fetches),
-        backlog=backlog,
+        backlog=unread,
+        unscored=unscored,
+        patience=FETCH_PATIENCE,
     )
     _attach(app, Publisher(app), agent, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
     return app
 
 
-def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
+def _join(config: StreamConfig, site_config: SiteConfig, unscored: Backlog) -> _App:
     app = _new_app("join", config)
     publisher = Publisher(app)
     table = StateTable(
@@ -269,7 +274,7 @@ def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
         broker=config.broker,
         partitions=config.partitions,
     )
-    score = ScoreStage(table=table, site_config=site_config, clock=utc_now)
+    score = ScoreStage(table=table, site_config=site_config, clock=utc_now, backlog=unscored)
     _attach(
         app,
         publisher,

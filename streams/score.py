@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 import schemas
+from agents.backlog import Backlog
 from agents.base import Emit, Inbound
 from agents.score import build_context, failed_context
 from citeflow.findings import collect_findings
@@ -33,6 +34,7 @@ class ScoreStage:
 
     Order matters: the closing state is stored before the context is sent, so that after a crash
     the same pages are judged again; the finished state is stored after the broker has it.
+    `backlog` is told how old pages are when their turn comes.
     """
 
     stage = "score"
@@ -43,10 +45,12 @@ class ScoreStage:
         table: StateTable[JoinState],
         site_config: SiteConfig,
         clock: Callable[[], datetime],
+        backlog: Backlog,
     ) -> None:
         self._table = table
         self._site_config = site_config
         self._clock = clock
+        self._backlog = backlog
 
     def request_id(self, event: Inbound[JoinRecord]) -> str:
         """The request the event belongs to."""
@@ -54,6 +58,13 @@ class ScoreStage:
 
     async def handle(self, event: Inbound[JoinRecord], emit: Emit) -> None:
         """Step the join, store what it knows, and emit the context when it closes."""
+        if isinstance(event.record, schemas.PageFetched):
+            with self._backlog.handling(event.record.fetched_at):
+                await self._join(event, emit)
+        else:
+            await self._join(event, emit)
+
+    async def _join(self, event: Inbound[JoinRecord], emit: Emit) -> None:
         state, closing = await self._step(event)
         if closing is None or state is None or state.hits is None:
             return

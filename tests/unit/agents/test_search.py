@@ -362,12 +362,12 @@ async def test_no_search_is_begun_while_reading_is_behind() -> None:
 
     request = schemas.TopicRequested(topic="x", request_id="r-1")
     event = Inbound(request, schemas.Origin("topics.requested", 3, 41, SENT, None))
-    with backlog.reading(NOW - timedelta(seconds=21)):
+    with backlog.handling(NOW - timedelta(seconds=21)):
         handling = asyncio.create_task(agent.handle(event, emit))
         for _ in range(10):
             await asyncio.sleep(0)
         assert engine.asked == []
-        with backlog.reading(NOW - timedelta(seconds=5)):
+        with backlog.handling(NOW - timedelta(seconds=5)):
             await asyncio.wait_for(handling, 5)
     assert len(engine.asked) == len(sent) == 1
 
@@ -389,6 +389,6 @@ async def test_a_search_does_not_wait_for_ever() -> None:
 
     request = schemas.TopicRequested(topic="x", request_id="r-1")
     event = Inbound(request, schemas.Origin("topics.requested", 3, 41, SENT, None))
-    with backlog.reading(NOW - timedelta(hours=1)):
+    with backlog.handling(NOW - timedelta(hours=1)):
         await asyncio.wait_for(agent.handle(event, emit), 5)
     assert len(engine.asked) == 1
