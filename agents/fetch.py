@@ -10,6 +10,7 @@ from typing import Protocol
 
 from agents.backlog import Backlog
 from agents.base import Emit, Inbound
+from agents.slots import Slots
 from citeflow.fetch import FetchOutcome, FetchStatus
 from citeflow.settings import SiteConfig
 from citeflow.web import report_unread_pages
@@ -45,7 +46,7 @@ class FetchAgent:
         fetcher: Fetcher,
         site_config: SiteConfig,
         clock: Callable[[], datetime],
-        slots: asyncio.Semaphore,
+        slots: Slots,
         backlog: Backlog | None = None,
         unscored: Backlog | None = None,
         patience: float = 30.0,

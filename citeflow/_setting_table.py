@@ -327,6 +327,13 @@ _WEB: tuple[_Row, ...] = (
         "Read non-public addresses too; for closed networks only.",
     ),
     (
+        "internal_links_table",
+        "posts",
+        None,
+        None,
+        "Table or view of published posts, as PostgreSQL spells it, with its schema if need be.",
+    ),
+    (
         "crawler_contact_url",
         "",
         None,
@@ -391,6 +398,13 @@ _STREAM: tuple[_Row, ...] = (
 )
 
 _ALERTS: tuple[_Row, ...] = (
+    (
+        "settings_poll_seconds",
+        30.0,
+        1.0,
+        3_600.0,
+        "Seconds between two looks at app_settings where no announcement of a change comes.",
+    ),
     (
         "discord_webhook_url",
         "",

@@ -22,6 +22,7 @@ from agents.alerts import AlertState, Channels, Delivery
 from agents.backlog import Backlog
 from agents.fetch import FetchAgent
 from agents.search import SearchAgent
+from agents.slots import Slots
 from citeflow.fetch import PageFetcher
 from citeflow.search import SearchChain
 from citeflow.settings import SiteConfig
@@ -224,7 +225,7 @@ def _search(config: StreamConfig, site_config: SiteConfig, unread: Backlog) -> _
         site_config=site_config,
         clock=utc_now,
         posts=posts,
-        slots=asyncio.Semaphore(searches),
+        slots=Slots(lambda: site_config.get_int("stream_max_searches_in_flight")),
         backlog=unread,
         patience=SEARCH_PATIENCE,
         budget=SEARCH_BUDGET,
@@ -252,7 +253,7 @@ def _fetch(
         fetcher=fetcher,
         site_config=site_config,
         clock=utc_now,
-        slots=asyncio.Semaphore(fetches),
+        slots=Slots(lambda: site_config.get_int("stream_max_fetches_in_flight")),
         backlog=unread,
         unscored=unscored,
         patience=FETCH_PATIENCE,

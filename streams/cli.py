@@ -24,6 +24,7 @@ from streams.client import Client
 from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
 from streams.health import serving_health
+from streams.live_settings import following_settings
 from streams.log_reader import contexts
 from streams.process import end_in, run_until_signal
 from streams.profile import PROFILE_ENV, load_config
@@ -93,13 +94,16 @@ async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
         say("error: the copy of findings needs CITEFLOW_DATABASE_URL")
         return FAILED
     await wait_for_topics(config, timeout=arguments.broker_timeout)
-    runner = WorkerRunner(config, SiteConfig(), apps=arguments.app or APP_NAMES)
+    site_config = SiteConfig()
     async with contextlib.AsyncExitStack() as stack:
+        outages = await stack.enter_async_context(following_settings(config, site_config))
+        runner = WorkerRunner(config, site_config, apps=arguments.app or APP_NAMES)
         if arguments.health_port is not None:
             await stack.enter_async_context(
                 serving_health(arguments.health_port, runner.unready, host=arguments.health_host)
             )
         await stack.enter_async_context(runner)
+        await stack.enter_async_context(outages.reported_to(runner.report))
         say("worker ready")
         return await _until_stopped(runner, config.stop_timeout + STOP_MARGIN)
 

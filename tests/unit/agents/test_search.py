@@ -12,6 +12,7 @@ import schemas
 from agents import Inbound
 from agents.backlog import Backlog
 from agents.search import SearchAgent
+from agents.slots import Slots
 from citeflow.findings import collect_findings
 from citeflow.search import SearchAttempt, SearchHit, SearchOutcome, SearchProvenance, SearchStatus
 from citeflow.settings import SiteConfig
@@ -321,7 +322,7 @@ async def test_all_searching_ends_within_the_budget() -> None:
 
 async def test_a_deadline_is_kept_though_no_slot_is_free() -> None:
     """A request that does not get its turn before its deadline is answered `timeout` by then."""
-    slots = asyncio.Semaphore(1)
+    slots = Slots(lambda: 1)
     await slots.acquire()
     agent = SearchAgent(
         searcher=Engine(FOUND),
