@@ -99,6 +99,13 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
             "Check CITEFLOW_DATABASE_URL and the database.",
         ),
         FindingKind(
+            "worker_ended",
+            "critical",
+            "A worker ended on a fault; its events go to the others, or to the next one.",
+            "Read the reason; check the broker. It is posted without Kafka, every 15 min at most.",
+            cooldown_minutes=15.0,
+        ),
+        FindingKind(
             "daily_digest",
             "warn",
             "What a day held: volume, the most frequent kinds, what is parked or degraded.",

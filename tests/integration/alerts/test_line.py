@@ -14,6 +14,7 @@ import pytest
 import schemas
 from agents.alerts import discord, state
 from citeflow.settings import SiteConfig
+from streams import apps
 from streams.config import StreamConfig
 from streams.produce import produce
 from streams.runner import WorkerRunner
@@ -117,6 +118,30 @@ async def test_without_a_webhook_findings_are_logged(
         await send(line_config, finding(1, title="only in the log"))
         await until(lambda: "only in the log" in caplog.text)
         assert server.asked == 0
+
+
+async def test_the_digest_is_told_once(
+    line_config: StreamConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its hour, by whoever has its partition; a restart in that hour does not tell it again."""
+    monkeypatch.setattr(apps, "DIGEST_INTERVAL", 0.3)
+    monkeypatch.setattr(apps, "utc_now", lambda: NOW)
+    settings = {"alert_digest_hour": NOW.hour, "findings.event_rejected.delivery": "log_only"}
+    await send(line_config, *(finding(number) for number in range(3)))
+    blocked = finding(9, kind="web_search_blocked", severity="info")
+    await send(line_config, blocked)
+    async with playing_discord() as server:
+        async with alerting(line_config, server, **settings):
+            await until(lambda: len(server.accepted) == 1)
+        async with alerting(line_config, server, **settings):
+            await send(line_config, finding(10, source="x", kind="other"))
+            await until(lambda: "finding 10" in titles(server))
+            await asyncio.sleep(1)
+    assert len(server.accepted) == 2
+    body = server.embeds[0]["description"]
+    assert "4 findings" in body
+    assert "event\\_rejected 3" in body
+    assert "search backends that refused" in body
 
 
 @pytest.mark.timeout(240)

@@ -20,7 +20,8 @@ def emitted() -> dict[str, set[str]]:
                     given = {word.arg: word.value for word in node.keywords}
                     kind = given.get("kind")
                     if isinstance(kind, ast.Constant) and "severity" in given:
-                        severity = ast.unparse(given["severity"]).strip("'").split(".")[-1].lower()
+                        name = ast.unparse(given["severity"]).removesuffix(".value")
+                        severity = name.strip("'").split(".")[-1].lower()
                         found.setdefault(str(kind.value), set()).add(severity)
     return found
 
