@@ -318,6 +318,22 @@ _WEB: tuple[_Row, ...] = (
         "Comma-separated origins (scheme://host:port) that may be read though not public.",
     ),
     (
+        "fetch_proxy_url",
+        "",
+        None,
+        None,
+        "Proxy for pages, http://user:password@host:port or https; blank: none. Addresses are "
+        "vetted before it is asked; allowed internal origins are reached without it.",
+    ),
+    (
+        "fetch_proxy_tunnels_http",
+        False,
+        None,
+        None,
+        "Ask the proxy for a tunnel to the vetted address for http pages too, not only for https; "
+        "many proxies refuse that.",
+    ),
+    (
         "url_scraper_allow_internal_ips",
         False,
         None,
@@ -386,5 +402,5 @@ SETTING_TABLE: tuple[_Row, ...] = (*_CONTEXT, *_QUALITY, *_WEB, *_STREAM)
 ENV_ALIASES = {"web_research_searxng_url": "CITEFLOW_SEARXNG_URL"}
 """Second environment variables of settings, read when the first is blank."""
 
-SECRET_SETTINGS = frozenset({"brave_api_key"})
+SECRET_SETTINGS = frozenset({"brave_api_key", "fetch_proxy_url"})
 """Settings whose value is never printed."""

@@ -59,15 +59,22 @@ class Lease:
 
 
 class Connections:
-    """The connections of one policy: all of them vetted, or none.
+    """The connections of one policy: all of them vetted, or none; all through a proxy, or none.
 
-    `vet`, `resolve` and `dial` are those of `GuardedBackend`.
+    `vet`, `resolve`, `dial` and `direct` are those of `GuardedBackend`.
     """
 
     def __init__(
-        self, *, vet: bool, resolve: Resolver, dial: httpcore.AsyncNetworkBackend | None
+        self,
+        *,
+        vet: bool,
+        resolve: Resolver,
+        dial: httpcore.AsyncNetworkBackend | None,
+        direct: bool,
     ) -> None:
-        self._backend = functools.partial(GuardedBackend, vet=vet, resolve=resolve, dial=dial)
+        self._backend = functools.partial(
+            GuardedBackend, vet=vet, resolve=resolve, dial=dial, direct=direct
+        )
         self._idle: list[Lease] = []
         self._closed = False
 

@@ -59,13 +59,20 @@ def _look_up(host: str, port: int, future: concurrent.futures.Future[list[str]])
 class GuardedBackend(httpcore.AsyncNetworkBackend):
     """Makes one connection, to a vetted address only; with `vet=False` to any the name has.
 
-    `dial` opens the connection to one address (default: the system's TCP).
+    `dial` opens the connection to one address (default: the system's TCP). With `direct=False` the
+    other end of what it opens is a proxy, and is not compared with the address.
     """
 
     def __init__(
-        self, *, vet: bool, resolve: Resolver, dial: httpcore.AsyncNetworkBackend | None = None
+        self,
+        *,
+        vet: bool,
+        resolve: Resolver,
+        dial: httpcore.AsyncNetworkBackend | None = None,
+        direct: bool = True,
     ) -> None:
         self._vet = vet
+        self._direct = direct
         self._resolve = resolve
         self._dial = dial or httpcore.AnyIOBackend()
         self._stream: httpcore.AsyncNetworkStream | None = None
@@ -101,7 +108,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                     raise
                 continue
             self._stream = stream
-            if self._vet:
+            if self._vet and self._direct:
                 await _check_peer(stream, address)
             return stream
         raise NameNotFoundError("the host name has no address")
