@@ -1,8 +1,8 @@
 """Connections to the hosts of pages, kept for the next page of the same site.
 
-One request has a connection to itself: whatever ends it early (a cap, a deadline, a cancelled
-task) closes that connection and touches no other. httpcore's own pool is not used because a
-request cancelled at the wrong moment leaves its connection in it for good.
+One request has a connection to itself, also with HTTP/2: whatever ends it early (a cap, a deadline,
+a cancelled task) closes that connection and touches no other. httpcore's own pool is not used
+because a request cancelled at the wrong moment leaves its connection in it for good.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import ssl
 import httpcore
 import httpx
 
+from citeflow.fetch.http2 import told_as_http1
 from citeflow.fetch.limits import CONNECT_LIMITS
 from citeflow.fetch.network import GuardedBackend, Resolver
 
@@ -37,18 +38,21 @@ class Lease:
             ssl_context=_ssl_context(),
             keepalive_expiry=CONNECT_LIMITS.keepalive_seconds,
             http1=True,
-            http2=False,
+            http2=True,
             retries=0,
             network_backend=backend,
         )
 
     async def send(self, request: httpcore.Request) -> httpcore.Response:
         """Send a request. Whatever this raises, the lease is to be ended by its holder."""
-        return await self._connection.handle_async_request(request)
+        self._backend.begin_request()
+        with told_as_http1(in_body=False):
+            return await self._connection.handle_async_request(request)
 
     def is_idle(self) -> bool:
-        """True when the last response was read to its end and the server lets the line stand."""
-        return self._connection.is_idle() and not self._connection.has_expired()
+        """True when the server lets the line stand for another request."""
+        line = self._connection
+        return line.is_idle() and line.is_available() and not line.has_expired()
 
     async def aclose(self) -> None:
         """Close the connection, in whatever state it is."""
@@ -94,10 +98,13 @@ class Connections:
             await lease.aclose()
         return found or self.fresh(origin)
 
-    async def give_back(self, lease: Lease) -> None:
-        """End a lease: its connection is kept if it can serve another request, else closed."""
+    async def give_back(self, lease: Lease, *, ended: bool) -> None:
+        """End a lease: its connection is kept if it can serve another request, else closed.
+
+        `ended`: the response was read to its end; what is left of one would meet the next.
+        """
         kept = len(self._idle) < CONNECT_LIMITS.keepalive_connections
-        if kept and not self._closed and lease.is_idle():
+        if ended and kept and not self._closed and lease.is_idle():
             self._idle.append(lease)
         else:
             await lease.aclose()

@@ -8,10 +8,12 @@ __all__ = [
     "CONNECT_LIMITS",
     "EXTRACT_LIMITS",
     "FETCH_LIMITS",
+    "HTTP2_LIMITS",
     "POLITE_LIMITS",
     "ConnectLimits",
     "ExtractLimits",
     "FetchLimits",
+    "Http2Limits",
     "PageLimits",
     "PoliteLimits",
 ]
@@ -42,6 +44,23 @@ class FetchLimits:
     # Content codings stacked on one body; servers use one, misconfigured ones two. Each further
     # layer multiplies what a small body can inflate to.
     content_codings: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Http2Limits:
+    """What one response may cost in HTTP/2 frames; bytes of text have caps of their own."""
+
+    # Handling a frame takes some 50 microseconds of the event loop. Servers that flush early and
+    # often send frames of a few hundred bytes; what has more frames than these, plus one for each
+    # 128 bytes, is sending frames for their own sake.
+    frames: int = 1_000
+    bytes_per_frame: int = 128
+    # A response has a few of them: settings, window updates, pings, one header block.
+    frames_without_text: int = 300
+    # In frames that are not of the body; a header block may have 64 kB after decompression.
+    bytes_of_others: int = 262_144
+    # The frames in what is read at once hold the event loop together.
+    read_bytes: int = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +135,6 @@ class PoliteLimits:
 
 CONNECT_LIMITS = ConnectLimits()
 FETCH_LIMITS = FetchLimits()
+HTTP2_LIMITS = Http2Limits()
 POLITE_LIMITS = PoliteLimits()
 EXTRACT_LIMITS = ExtractLimits()

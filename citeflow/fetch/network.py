@@ -20,6 +20,7 @@ import httpcore
 
 from citeflow.errors import SSRFBlockedError
 from citeflow.fetch.addresses import is_public_address
+from citeflow.fetch.http2 import FrameCounter, FramesCounted
 from citeflow.fetch.limits import CONNECT_LIMITS
 
 __all__ = ["GuardedBackend", "NameNotFoundError", "Resolver", "resolve_host"]
@@ -76,6 +77,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         self._resolve = resolve
         self._dial = dial or httpcore.AnyIOBackend()
         self._stream: httpcore.AsyncNetworkStream | None = None
+        self._frames = FrameCounter()
 
     async def connect_tcp(
         self,
@@ -110,7 +112,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             self._stream = stream
             if self._vet and self._direct:
                 await _check_peer(stream, address)
-            return stream
+            return FramesCounted(stream, self._frames)
         raise NameNotFoundError("the host name has no address")
 
     async def connect_unix_socket(
@@ -121,6 +123,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Refused: pages are not read from local sockets."""
         raise SSRFBlockedError("local sockets are not read")
+
+    def begin_request(self) -> None:
+        """Begin the count of what one request may cost."""
+        self._frames.begin()
 
     async def aclose(self) -> None:
         """Close the connection, also one that was given up during its TLS handshake."""

@@ -1,8 +1,7 @@
 """An httpx transport over guarded connections, with nothing ambient.
 
 No proxy but the one it is told of, no environment, no cookies, no redirects, no content decoding.
-HTTP/1.1 only: with a connection shared by several requests, ending one early would disturb the
-others.
+HTTP/1.1, or HTTP/2 where a server offers it by TLS.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import httpcore
 import httpx
 
 from citeflow.fetch.connections import Connections, Lease
+from citeflow.fetch.http2 import StreamResetError, told_as_http1
 from citeflow.fetch.limits import CONNECT_LIMITS
 from citeflow.fetch.network import Resolver, resolve_host
 from citeflow.fetch.proxy import Proxy, ProxyDial
@@ -42,16 +42,23 @@ class _Body(httpx.AsyncByteStream):
         self._response = response
         self._lease = lease
         self._home = home
+        self._ended = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._response.aiter_stream():
-            yield chunk
+        if self._response.extensions.get("http_version") != b"HTTP/2":
+            async for chunk in self._response.aiter_stream():
+                yield chunk
+        else:
+            with told_as_http1(in_body=True):
+                async for chunk in self._response.aiter_stream():
+                    yield chunk
+        self._ended = True
 
     async def aclose(self) -> None:
         try:
             await self._response.aclose()
         finally:
-            await self._home.give_back(self._lease)
+            await self._home.give_back(self._lease, ended=self._ended)
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
@@ -98,9 +105,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         lease = await home.take(sent.url.origin)
         try:
             response = await lease.send(sent)
-        except _STALE:
+        except _STALE as exc:
             await lease.aclose()
-            if not lease.reused:
+            if not lease.reused or isinstance(exc, StreamResetError):
                 raise
             lease = home.fresh(sent.url.origin)
             response = await self._first(lease, sent)
