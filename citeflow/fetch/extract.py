@@ -10,6 +10,7 @@ is little.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from selectolax.lexbor import LexborHTMLParser
 from citeflow.fetch.agreement import agree, resembles
 from citeflow.fetch.charset import decode
 from citeflow.fetch.clean import (
+    clean_layout,
     clean_text,
     cut,
     has_words,
@@ -43,6 +45,8 @@ __all__ = ["extract_page", "run"]
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+# How resiliparse parts the cells of a row; after that white space is collapsed.
+_CELLS = re.compile(r"(?<=\S)\t\t(?=\S)")
 # Scripts are taken out before the characters are counted; a page is not all scripts.
 _READ_AHEAD = 2
 
@@ -61,7 +65,7 @@ def extract_page(request: ExtractRequest) -> Extracted:
     source = without_surrogates(decoded.text)
     if request.kind is Kind.TEXT:
         raw = source[: EXTRACT_LIMITS.html_chars]
-        found = _outcome(raw, clean_text(raw), request.max_chars)
+        found = _outcome(raw, clean_layout(raw, within=True), request.max_chars)
         return msgspec.structs.replace(found, charset=decoded.charset, stage="plain")
     source = source[: _READ_AHEAD * EXTRACT_LIMITS.html_chars]
     pruned = prune(source)
@@ -69,7 +73,9 @@ def extract_page(request: ExtractRequest) -> Extracted:
     tree = LexborHTMLParser(html)
     titles = find_titles(tree)
     raw, stage = _main_text(html, tree)
-    text = without_title_lines(clean_text(raw), titles)
+    # Without code on the page, indentation is that of its source.
+    clean = clean_layout if tree.css_first("pre") is not None else clean_text
+    text = without_title_lines(clean(raw), titles)
     found = _outcome(raw, without_consent_lines(text), request.max_chars)
     if found.readability is not Readability.MOJIBAKE:
         wall = wall_of(
@@ -113,7 +119,7 @@ def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:
     if len(best.strip()) < EXTRACT_LIMITS.short_text_chars:
         others = (
             ("justext", _attempt("justext", lambda: main_paragraphs(html)) or ""),
-            ("resiliparse", second),
+            ("resiliparse", _CELLS.sub(" | ", second)),
         )
         for name, text in others:
             if len(text.strip()) > len(best.strip()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from types import SimpleNamespace
 
 import msgspec
@@ -59,11 +60,53 @@ def test_a_short_page_yields_its_text() -> None:
     assert extract("<p>OK</p>").readability is Readability.EMPTY
 
 
+SENTENCE = "Lithium cells lose capacity when repeatedly charged above eighty percent."
+CODE = """<pre><code><span>def</span> <span>main</span>(argv):
+    <span>for</span> ship in argv:
+\tif ship:
+            print(ship)
+</code></pre>"""
+LINES = ["def main(argv):", "    for ship in argv:", "    if ship:", "            print(ship)"]
+TABLE = """<table><tr><th>Ship</th><th>Draught in<br>metres</th></tr>
+<tr><td>Anna</td><td>4.2</td></tr><tr><td>Berta <b>I</b>I</td><td><p>6.1</p></td></tr></table>"""
+ROWS = ["Ship | Draught in metres", "Anna | 4.2", "Berta II | 6.1"]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_code_keeps_its_indentation_and_tables_their_cells(trusted: bool) -> None:
+    """By the cheap reading and by the thorough one."""
+    prose = "".join(f"<p>{SENTENCE} Paragraph {n} of the page.</p>" for n in range(8))
+    heads = "".join(f"<h2><a href=/{n}>A heading that is a link {n}</a></h2>" for n in range(4))
+    html = f"<article>{prose}{CODE}{prose}{TABLE}{'' if trusted else heads}{prose}</article>"
+    found = extract(html, max_chars=100_000)
+    assert (found.stage == "frame") == trusted
+    lines = found.text.split("\n")
+    at = lines.index(LINES[0])
+    assert lines[at : at + 4] == LINES
+    rows = [re.sub(r"^\| | \|$", "", line) for line in lines]
+    assert [row for row in ROWS if row in rows] == ROWS
+
+
+def test_lines_within_code_may_be_elements() -> None:
+    """Line breaks and blocks in it part lines as newlines do."""
+    prose = "".join(f"<p>{SENTENCE} Paragraph {n} of the page.</p>" for n in range(8))
+    code = "<pre>if a:<br>    b()<div>    c()\n</div><div>d()</div></pre>"
+    lines = extract(f"<article>{prose}{code}{prose}</article>", max_chars=10_000).text.split("\n")
+    at = lines.index("if a:")
+    assert lines[at : at + 4] == ["if a:", "    b()", "    c()", "d()"]
+
+
+def test_indentation_is_bounded() -> None:
+    """A line of spaces is not a way to fill a text."""
+    text = extract(f"{SENTENCE}\n{' ' * 5000}far{' ' * 5000}\n\t\tnear", Kind.TEXT).text
+    assert text.split("\n") == [SENTENCE, " " * 40 + "far", " " * 8 + "near"]
+
+
 def test_plain_text_is_taken_as_it_is() -> None:
-    """Plain text keeps its lines, also ones that look like markup."""
+    """Plain text keeps its lines and their spaces, also ones that look like markup."""
     text = "First line of <some> text\n\n  second line & more\r\nthird\0 line"
     assert extract(text, Kind.TEXT).text == (
-        "First line of <some> text\nsecond line & more\nthird line"
+        "First line of <some> text\n  second line & more\nthird line"
     )
 
 
