@@ -32,7 +32,7 @@ from citeflow.fetch.content_type import Kind
 from citeflow.fetch.dates import PageDate, page_date
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
 from citeflow.fetch.first_pass import Frame, by_resiliparse, read_frame
-from citeflow.fetch.guard import guard
+from citeflow.fetch.guard import beginning, guard
 from citeflow.fetch.limits import EXTRACT_LIMITS
 from citeflow.fetch.paragraphs import main_paragraphs
 from citeflow.fetch.pdf import read_pdf
@@ -85,7 +85,7 @@ def extract_page(request: ExtractRequest) -> Extracted:
             found = Extracted(wall)
     date = PageDate(None, "", "")
     if found.readability is Readability.OK:
-        date = page_date(html, tree, pruned.data_blocks, today=request.today)
+        date = page_date(_beginning(html), tree, pruned.data_blocks, today=request.today)
     return msgspec.structs.replace(
         found,
         title=titles.best,
@@ -110,8 +110,10 @@ def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:
     second = _attempt("resiliparse", lambda: by_resiliparse(html)) or ""
     if agree(frame, second):
         return frame.text, "frame"
+    html = _beginning(html)
     best = _attempt("trafilatura", lambda: _by_trafilatura(html, fast=True)) or ""
-    if not (resembles(best, second) or resembles(best, frame.text)):
+    alike = resembles(best, second) or resembles(best, frame.text)
+    if not alike and html.count("<") <= EXTRACT_LIMITS.costliest_tags:
         # Three readings, no two alike: worth the time of the one that weighs several inside.
         thorough = _attempt("trafilatura", lambda: _by_trafilatura(html, fast=False)) or ""
         best = thorough or best
@@ -127,6 +129,10 @@ def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:
             if len(best.strip()) >= EXTRACT_LIMITS.short_text_chars:
                 break
     return best, stage if best else ""
+
+
+def _beginning(html: str) -> str:
+    return beginning(html, tags=EXTRACT_LIMITS.costly_tags, chars=EXTRACT_LIMITS.costly_chars)
 
 
 def _attempt(name: str, extract: Callable[[], _T]) -> _T | None:

@@ -20,6 +20,7 @@ from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
 from citeflow.fetch.extract import extract_page, run
 from citeflow.fetch.paragraphs import main_paragraphs, page_language, revise_linear
 from citeflow.fetch.title import Titles, find_titles, without_title_lines
+from tests.support.hostile_pages import HOSTILE
 
 TODAY = datetime.date(2026, 5, 1)
 GERMAN = (
@@ -180,50 +181,6 @@ def test_clean_text_is_clean(text: str) -> None:
     assert "\n\n" not in cleaned
     assert "  " not in cleaned
     cleaned.encode()
-
-
-HOSTILE: dict[str, str | bytes] = {
-    "short paragraphs": "<p>ab</p>" * 100_000,
-    "table cells": "<table>" + "<tr><td>x</td></tr>" * 100_000,
-    "headings": "<h2>heading</h2>" * 20_000,
-    "misnested": "<b><i>x</b></i>" * 20_000,
-    "attributes": "<div " + " ".join(f"a{n}=1" for n in range(100_000)) + ">text</div>",
-    "many attributes": ("<div " + " ".join(f"a{n}=1" for n in range(3000)) + ">text</div>") * 60,
-    "line breaks": "text<br>" * 500_000,
-    "nested divs": "<div>" * 50_000 + "text" + "</div>" * 50_000,
-    "nested fonts": "<font>" * 50_000 + "text",
-    "nested tables": "<table><tr><td>" * 10_000 + "text",
-    "links": "<a href=x>link text</a> " * 100_000,
-    "unclosed scripts": "<script>x" * 50_000,
-    "unclosed comments": "<!-- x" * 50_000,
-    "comments": "<!-- x -->" * 100_000,
-    "only comment": "<!-- nothing else -->",
-    "entities": "&amp;&lt;&#x41;" * 200_000,
-    "one long line": "word " * 2_000_000,
-    "one long word": "x" * 5_000_000,
-    "lists": "<ul><li>x" * 20_000,
-    "forms": "<form><input><select><option>x" * 10_000,
-    "php soup": "<?php echo 1 ?>" * 50_000,
-    "cdata": "<![CDATA[ x ]]>" * 50_000,
-    "lower than": "<" * 1_000_000,
-    "quotes": "<a href='" * 50_000,
-    "svg": "<svg><g>" * 20_000 + "text",
-    "template": "<template>" * 5_000 + "text",
-    "binary": bytes(range(256)) * 10_000,
-    "nul": b"<p>te\0xt with words and more words</p>" * 1000,
-    "surrogates": b"<p>&#xD800; text with \xed\xa0\x80 words and words</p>" * 1000,
-    "bad utf-8": b"<p>caf\xe9 \xff\xfe text with words</p>" * 1000,
-    "xml bomb": '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">'
-    + "".join(f'<!ENTITY b{n} "{"&a;" * 10}">' for n in range(1000))
-    + "]><x>&b1;</x>",
-    "external entity": '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
-    "<x>&a; and some words around it to make a text</x>",
-    "empty": "",
-    "frameset": "<frameset><frame src=x>" * 1000,
-    "plaintext": "<plaintext>" + "<p>x" * 50_000,
-    "json-ld": '<script type="application/ld+json">' + "[" * 100_000 + "</script><p>text</p>",
-    "base64": "<img src='data:image/png;base64," + "A" * 3_000_000 + "'><p>text</p>",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
