@@ -11,31 +11,27 @@ import functools
 import ssl
 
 import httpcore
-import httpx
 
 from citeflow.fetch.http2 import told_as_http1
 from citeflow.fetch.limits import CONNECT_LIMITS
 from citeflow.fetch.network import GuardedBackend, Resolver
+from citeflow.fetch.tls import page_tls
 
 __all__ = ["Connections", "Lease"]
-
-
-@functools.cache
-def _ssl_context() -> ssl.SSLContext:
-    # Loading the certificates takes tens of milliseconds: once per process, not per fetcher.
-    return httpx.create_ssl_context(trust_env=False)
 
 
 class Lease:
     """A connection in use by one request. `reused`: it has served another one before."""
 
-    def __init__(self, origin: httpcore.Origin, backend: GuardedBackend) -> None:
+    def __init__(
+        self, origin: httpcore.Origin, backend: GuardedBackend, tls: ssl.SSLContext | None
+    ) -> None:
         self.origin = origin
         self.reused = False
         self._backend = backend
         self._connection = httpcore.AsyncHTTPConnection(
             origin,
-            ssl_context=_ssl_context(),
+            ssl_context=tls,
             keepalive_expiry=CONNECT_LIMITS.keepalive_seconds,
             http1=True,
             http2=True,
@@ -82,9 +78,10 @@ class Connections:
         self._idle: list[Lease] = []
         self._closed = False
 
-    def fresh(self, origin: httpcore.Origin) -> Lease:
+    async def fresh(self, origin: httpcore.Origin) -> Lease:
         """A connection that will be made by its first request."""
-        return Lease(origin, self._backend())
+        tls = await page_tls() if origin.scheme == b"https" else None
+        return Lease(origin, self._backend(), tls)
 
     async def take(self, origin: httpcore.Origin) -> Lease:
         """An idle connection to `origin`, or a fresh one."""
@@ -96,7 +93,7 @@ class Connections:
             found.reused = True
         for lease in expired:
             await lease.aclose()
-        return found or self.fresh(origin)
+        return found or await self.fresh(origin)
 
     async def give_back(self, lease: Lease, *, ended: bool) -> None:
         """End a lease: its connection is kept if it can serve another request, else closed.

@@ -9,10 +9,9 @@ server name and Host header from the URL, not from the address connected to.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
+import functools
 import ipaddress
 import socket
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
@@ -22,6 +21,7 @@ from citeflow.errors import SSRFBlockedError
 from citeflow.fetch.addresses import is_public_address
 from citeflow.fetch.http2 import FrameCounter, FramesCounted
 from citeflow.fetch.limits import CONNECT_LIMITS
+from citeflow.fetch.threads import in_thread
 
 __all__ = ["GuardedBackend", "NameNotFoundError", "Resolver", "resolve_host"]
 
@@ -40,21 +40,15 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
     Each look-up has a daemon thread of its own: one that a dead name server holds for half a
     minute delays neither other look-ups, nor other blocking work, nor the end of the program.
     """
-    future: concurrent.futures.Future[list[str]] = concurrent.futures.Future()
-    future.set_running_or_notify_cancel()
-    threading.Thread(
-        target=_look_up, args=(host, port, future), name="citeflow-dns", daemon=True
-    ).start()
-    return await asyncio.wrap_future(future)
+    return await in_thread(functools.partial(_look_up, host, port), name="citeflow-dns")
 
 
-def _look_up(host: str, port: int, future: concurrent.futures.Future[list[str]]) -> None:
+def _look_up(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        future.set_exception(NameNotFoundError("the host name has no address"))
-    else:
-        future.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
+    except (OSError, UnicodeError) as exc:
+        raise NameNotFoundError("the host name has no address") from exc
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):

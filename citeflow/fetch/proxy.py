@@ -22,6 +22,7 @@ import httpx
 
 from citeflow.fetch.limits import CONNECT_LIMITS
 from citeflow.fetch.network import GuardedBackend, NameNotFoundError, resolve_host
+from citeflow.fetch.threads import in_thread
 
 __all__ = ["Proxy", "ProxyDial", "ProxyError", "parse_proxy"]
 
@@ -119,7 +120,8 @@ class ProxyDial(httpcore.AsyncNetworkBackend):
                     self._proxy.host, self._proxy.port, timeout, local_address, socket_options
                 )
                 if self._proxy.scheme == "https":
-                    stream = await stream.start_tls(_proxy_ssl_context(), self._proxy.host)
+                    tls = await in_thread(_proxy_ssl_context, name="citeflow-tls")
+                    stream = await stream.start_tls(tls, self._proxy.host)
                 if self._tunnel:
                     asked = True
                     stream = await self._ask(stream, host, port)

@@ -109,7 +109,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             await lease.aclose()
             if not lease.reused or isinstance(exc, StreamResetError):
                 raise
-            lease = home.fresh(sent.url.origin)
+            lease = await home.fresh(sent.url.origin)
             response = await self._first(lease, sent)
         except BaseException:
             await lease.aclose()

@@ -12,11 +12,10 @@ import pytest
 import trustme
 
 from citeflow.fetch import FetchStatus, PageFetcher
-from citeflow.fetch import connections as connections_module
 from citeflow.fetch import network as network_module
 from citeflow.fetch.fetcher import PageFetcher as Fetcher
 from citeflow.settings import SiteConfig
-from tests.support.loopback import FakeNetwork, listening, response, serving
+from tests.support.loopback import FakeNetwork, listening, response, serving, trust
 
 PAGE = response("<html><title>T</title><p>A short but real page, with words in it.</p></html>")
 TEXT = "A short but real page, with words in it."
@@ -226,9 +225,7 @@ def tls_for(host: str, authority: trustme.CA) -> ssl.SSLContext:
 async def test_certificates_are_verified_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate for the URL's host is accepted; for another host or by a stranger it is not."""
     ours, stranger = trustme.CA(), trustme.CA()
-    trusting = ssl.create_default_context()
-    ours.configure_trust(trusting)
-    monkeypatch.setattr(connections_module, "_ssl_context", lambda: trusting)
+    trust(monkeypatch, ours)
     async with (
         serving({"/": PAGE}, tls=tls_for("good.example", ours)) as good,
         serving({"/": PAGE}, tls=tls_for("good.example", stranger)) as bad,
@@ -253,9 +250,7 @@ async def test_certificates_are_verified_for_the_host(monkeypatch: pytest.Monkey
 async def test_https_is_kept_through_redirects(monkeypatch: pytest.MonkeyPatch) -> None:
     """A redirect from https to http is followed over https, never in the clear."""
     ours = trustme.CA()
-    trusting = ssl.create_default_context()
-    ours.configure_trust(trusting)
-    monkeypatch.setattr(connections_module, "_ssl_context", lambda: trusting)
+    trust(monkeypatch, ours)
     pages = {
         "/": response(status="301 Moved", headers=[("Location", "http://a.example/page")]),
         "/page": PAGE,

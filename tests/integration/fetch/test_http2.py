@@ -14,7 +14,6 @@ import pytest
 import trustme
 
 from citeflow.fetch import FetchOutcome, FetchStatus, PageFetcher
-from citeflow.fetch import connections as connections_module
 from citeflow.settings import SiteConfig
 from tests.support.http2 import (
     CONTINUATION,
@@ -28,7 +27,7 @@ from tests.support.http2 import (
     Stream,
     frame,
 )
-from tests.support.loopback import FakeNetwork
+from tests.support.loopback import FakeNetwork, trust
 from tests.support.proxy import LoopbackProxy
 
 PAGE = "<html><title>T</title><p>A short but real page, with words in it.</p></html>"
@@ -44,9 +43,7 @@ HTML = STATUS_200 + b"\x5f" + bytes((9,)) + b"text/html"
 def certificate(monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
     """For a.example, by an authority that the reader trusts."""
     authority = trustme.CA()
-    trusting = ssl.create_default_context()
-    authority.configure_trust(trusting)
-    monkeypatch.setattr(connections_module, "_ssl_context", lambda: trusting)
+    trust(monkeypatch, authority)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("a.example").configure_cert(context)
     return context

@@ -10,10 +10,9 @@ import pytest
 import trustme
 
 from citeflow.fetch import FetchOutcome, FetchStatus, PageFetcher
-from citeflow.fetch import connections as connections_module
 from citeflow.fetch import proxy as proxy_module
 from citeflow.settings import SiteConfig
-from tests.support.loopback import FakeNetwork, listening, response, serving
+from tests.support.loopback import FakeNetwork, listening, response, serving, trust
 from tests.support.proxy import LoopbackProxy
 
 PAGE = response("<html><title>T</title><p>A short but real page, with words in it.</p></html>")
@@ -31,9 +30,7 @@ def fetcher(network: FakeNetwork, proxy: LoopbackProxy | str, **values: object) 
 def authority(monkeypatch: pytest.MonkeyPatch) -> trustme.CA:
     """An authority that pages' certificates are verified with."""
     authority = trustme.CA()
-    trusting = ssl.create_default_context()
-    authority.configure_trust(trusting)
-    monkeypatch.setattr(connections_module, "_ssl_context", lambda: trusting)
+    trust(monkeypatch, authority)
     return authority
 
 
