@@ -1,8 +1,8 @@
 """Connections to the hosts of pages, kept for the next page of the same site.
 
-One request has a connection to itself: whatever ends it early (a cap, a deadline, a cancelled
-task) closes that connection and touches no other. httpcore's own pool is not used because a
-request cancelled at the wrong moment leaves its connection in it for good.
+One request has a connection to itself, also with HTTP/2: whatever ends it early (a cap, a deadline,
+a cancelled task) closes that connection and touches no other. httpcore's own pool is not used
+because a request cancelled at the wrong moment leaves its connection in it for good.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ import functools
 import ssl
 
 import httpcore
-import httpx
 
+from citeflow.fetch.http2 import told_as_http1
 from citeflow.fetch.limits import CONNECT_LIMITS
 from citeflow.fetch.network import GuardedBackend, Resolver
+from citeflow.fetch.tls import page_tls
 
 __all__ = ["Connections", "Lease"]
-
-
-@functools.cache
-def _ssl_context() -> ssl.SSLContext:
-    # Loading the certificates takes tens of milliseconds: once per process, not per fetcher.
-    return httpx.create_ssl_context(trust_env=False)
 
 
 class Lease:
     """A connection in use by one request. `reused`: it has served another one before."""
 
-    def __init__(self, origin: httpcore.Origin, backend: GuardedBackend) -> None:
+    def __init__(
+        self, origin: httpcore.Origin, backend: GuardedBackend, tls: ssl.SSLContext | None
+    ) -> None:
         self.origin = origin
         self.reused = False
         self._backend = backend
         self._connection = httpcore.AsyncHTTPConnection(
             origin,
-            ssl_context=_ssl_context(),
+            ssl_context=tls,
             keepalive_expiry=CONNECT_LIMITS.keepalive_seconds,
             http1=True,
-            http2=False,
+            http2=True,
             retries=0,
             network_backend=backend,
         )
 
     async def send(self, request: httpcore.Request) -> httpcore.Response:
         """Send a request. Whatever this raises, the lease is to be ended by its holder."""
-        return await self._connection.handle_async_request(request)
+        self._backend.begin_request()
+        with told_as_http1(in_body=False):
+            return await self._connection.handle_async_request(request)
 
     def is_idle(self) -> bool:
-        """True when the last response was read to its end and the server lets the line stand."""
-        return self._connection.is_idle() and not self._connection.has_expired()
+        """True when the server lets the line stand for another request."""
+        line = self._connection
+        return line.is_idle() and line.is_available() and not line.has_expired()
 
     async def aclose(self) -> None:
         """Close the connection, in whatever state it is."""
@@ -59,21 +59,29 @@ class Lease:
 
 
 class Connections:
-    """The connections of one policy: all of them vetted, or none.
+    """The connections of one policy: all of them vetted, or none; all through a proxy, or none.
 
-    `vet`, `resolve` and `dial` are those of `GuardedBackend`.
+    `vet`, `resolve`, `dial` and `direct` are those of `GuardedBackend`.
     """
 
     def __init__(
-        self, *, vet: bool, resolve: Resolver, dial: httpcore.AsyncNetworkBackend | None
+        self,
+        *,
+        vet: bool,
+        resolve: Resolver,
+        dial: httpcore.AsyncNetworkBackend | None,
+        direct: bool,
     ) -> None:
-        self._backend = functools.partial(GuardedBackend, vet=vet, resolve=resolve, dial=dial)
+        self._backend = functools.partial(
+            GuardedBackend, vet=vet, resolve=resolve, dial=dial, direct=direct
+        )
         self._idle: list[Lease] = []
         self._closed = False
 
-    def fresh(self, origin: httpcore.Origin) -> Lease:
+    async def fresh(self, origin: httpcore.Origin) -> Lease:
         """A connection that will be made by its first request."""
-        return Lease(origin, self._backend())
+        tls = await page_tls() if origin.scheme == b"https" else None
+        return Lease(origin, self._backend(), tls)
 
     async def take(self, origin: httpcore.Origin) -> Lease:
         """An idle connection to `origin`, or a fresh one."""
@@ -85,12 +93,15 @@ class Connections:
             found.reused = True
         for lease in expired:
             await lease.aclose()
-        return found or self.fresh(origin)
+        return found or await self.fresh(origin)
 
-    async def give_back(self, lease: Lease) -> None:
-        """End a lease: its connection is kept if it can serve another request, else closed."""
+    async def give_back(self, lease: Lease, *, ended: bool) -> None:
+        """End a lease: its connection is kept if it can serve another request, else closed.
+
+        `ended`: the response was read to its end; what is left of one would meet the next.
+        """
         kept = len(self._idle) < CONNECT_LIMITS.keepalive_connections
-        if kept and not self._closed and lease.is_idle():
+        if ended and kept and not self._closed and lease.is_idle():
             self._idle.append(lease)
         else:
             await lease.aclose()
