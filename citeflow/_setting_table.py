@@ -452,6 +452,14 @@ _ALERTS: tuple[_Row, ...] = (
         "findings; a secret.",
     ),
     (
+        "alert_repeat_minutes",
+        30.0,
+        0.0,
+        525_600.0,
+        "Minutes after a delivery in which findings of a kind without a cooldown that have the "
+        "same source, severity and dedup_key are counted instead; 0: none are.",
+    ),
+    (
         "alert_digest_hour",
         -1,
         -1,

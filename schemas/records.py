@@ -338,6 +338,7 @@ class AlertDue(Record, kw_only=True):
     kind: str
     source: str
     due_at: Timestamp
+    subject: str = ""
     slot: int = 0
     schema: str = SCHEMA
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 import logging
 from collections.abc import Callable
@@ -14,12 +15,14 @@ import schemas
 from agents.alerts import (
     AlertState,
     Channels,
-    Policy,
+    Parked,
     Verdict,
     finding_message,
     judge,
     policy_of,
-    summary_message,
+    summary_finding,
+    trimmed,
+    window_of,
 )
 from agents.alerts.policy import severity_of
 from agents.alerts.state import decode_state, encode_state
@@ -41,8 +44,11 @@ ALERT_RECORDS: dict[str, type[AlertRecord]] = {
     "alerts.due": schemas.AlertDue,
 }
 
-# More in one state would near the size of a record: then another state is begun.
-MAX_PARKED = 100
+# Each at most 14 kB as JSON: more in one state would near the size of a record, so another state is
+# begun.
+MAX_PARKED = 40
+# Tried on one tick, which must end within its deadline at two and a half a second.
+MAX_TRIED = 20
 NEVER = datetime(9998, 12, 31, tzinfo=UTC)
 
 _LEVELS = {
@@ -54,7 +60,7 @@ _LEVELS = {
 
 
 class AlertCodec:
-    """JSON; of two states the one that was written more often stands."""
+    """JSON; two states that were written at once are merged, see `AlertState.merged`."""
 
     def encode(self, state: AlertState) -> bytes:
         """The state as stored."""
@@ -73,11 +79,11 @@ class AlertCodec:
         return state.due_at or NEVER
 
     def merge(self, before: bytes, logged: bytes) -> bytes:
-        """The state with more writes; what comes later where they are equal, or one is damaged."""
+        """Both in one; where one is damaged, what comes later."""
         old, new = self.decode(b"", before), self.decode(b"", logged)
         if old is None or new is None:
             return logged
-        return before if old.writes > new.writes else logged
+        return self.encode(old.merged(new))
 
 
 async def send_alerts_due(
@@ -89,7 +95,9 @@ async def send_alerts_due(
         if state is None:
             continue
         slot = int(key.split(b"|", 2)[1])
-        due = schemas.AlertDue(kind=state.kind, source=state.source, slot=slot, due_at=at)
+        due = schemas.AlertDue(
+            kind=state.kind, source=state.source, subject=state.subject, slot=slot, due_at=at
+        )
         await publisher.send_raw(
             topic_of(due), due.key, schemas.encode(due), partition=partition_of_alert(key)
         )
@@ -106,8 +114,8 @@ class AlertStage:
 
     The state is written after a channel has taken a finding, never before: a window is opened by
     a delivery alone, and a worker that dies in between delivers twice rather than not at all.
-    `counts` tells how many were recorded, cooled, sent and parked, so that a throttle at work can
-    be told from silence.
+    `counts` tells how many were recorded, known, cooled, sent and parked, so that a throttle at
+    work can be told from silence.
     """
 
     stage = "alert"
@@ -148,18 +156,22 @@ class AlertStage:
         raise PublishError(f"an alert could not be handled: {type(error).__name__}") from error
 
     async def _finding(self, origin: schemas.Origin, finding: schemas.AuditFinding) -> None:
-        key = _key(origin.partition, finding.kind, finding.source)
-        state = self._table.get(key)
-        now = self._clock()
+        finding = trimmed(finding)
         policy = policy_of(finding.kind, self._site_config)
-        verdict = judge(finding, policy, state, now)
+        subject, minutes = window_of(finding, policy, self._site_config)
+        place = _Place(origin.partition, finding.kind, finding.source, subject)
+        state = self._table.get(place.key())
+        verdict = judge(finding, policy, minutes, state, self._clock())
         if verdict is Verdict.RECORD:
             self._count("recorded", finding)
             return
-        state = state or AlertState(kind=finding.kind, source=finding.source)
+        if verdict is Verdict.KNOWN:
+            self._count("known", finding)
+            return
+        state = state or place.new_state()
         if verdict is Verdict.COOL:
             self._count("cooled", finding)
-            await self._put(key, state.counted(origin.offset))
+            await self._put(place.key(), state.counted(origin.offset))
             return
         names = self._channels.wanted(finding, policy)
         if not names:
@@ -168,64 +180,75 @@ class AlertStage:
         left = await self._channels.send(names, finding_message(finding))
         now = self._clock()
         if left != names:
-            state = state.delivered(now, policy.cooldown_minutes)
-        self._count("parked" if left else "sent", finding)
-        if left:
-            await self._park(origin.partition, state, finding, left)
-        else:
-            await self._put(key, state)
+            state = state.opened(now, minutes)
+        if not left:
+            self._count("sent", finding)
+            await self._put(place.key(), state.delivered(finding.event_id, now))
+            return
+        self._count("parked", finding)
+        await self._park(place, state, finding, left, minutes)
 
     async def _park(
         self,
-        partition: int,
+        place: _Place,
         state: AlertState,
         finding: schemas.AuditFinding,
         left: tuple[str, ...],
+        minutes: float,
     ) -> None:
-        now = self._clock()
         for slot in itertools.count():
-            key = _key(partition, finding.kind, finding.source, slot)
             if slot:
-                await self._put(_key(partition, finding.kind, finding.source), state)
-                state = self._table.get(key) or AlertState(kind=state.kind, source=state.source)
+                await self._put(place.key(), state)
+                place = dataclasses.replace(place, slot=slot)
+                state = self._table.get(place.key()) or place.new_state()
             if len(state.parked) < MAX_PARKED:
-                await self._put(key, state.with_parked(finding, left, now))
+                parked = state.with_parked(finding, left, self._clock(), window_minutes=minutes)
+                await self._put(place.key(), parked)
                 return
 
     async def _tick(self, partition: int, due: schemas.AlertDue) -> None:
-        key = _key(partition, due.kind, due.source, due.slot)
+        key = _Place(partition, due.kind, due.source, due.subject, due.slot).key()
         state = self._table.get(key)
         if state is None or state.due_at != due.due_at:
             return  # a tick for another time than the one that counts now
-        policy = policy_of(state.kind, self._site_config)
-        for entry in state.parked:
-            if entry.retry_at <= due.due_at:
-                message = finding_message(entry.finding)
-                left = await self._channels.send(entry.channels, message)
-                now = self._clock()
-                state = state.retried(entry, left, now)
-                if left != entry.channels and not due.slot:
-                    state = state.delivered(now, policy.cooldown_minutes)
-                if not left:
-                    self._count("sent", entry.finding)
-                # Each at once: those that were taken are not sent again after a crash.
-                state = await self._put(key, state) or state
+        for entry in [entry for entry in state.parked if entry.retry_at <= due.due_at][:MAX_TRIED]:
+            state, taken = await self._retry(entry, state, opens_window=not due.slot)
+            # Each at once: those that were taken are not sent again after a crash.
+            state = await self._put(key, state) or state
+            if not taken:
+                break
         if state.window_ends is not None and state.window_ends <= due.due_at:
-            state = await self._close(state, policy)
+            state = await self._close(state)
+        if state.known_until is not None and state.known_until <= due.due_at:
+            state = state.forgotten()
         await self._put(key, None if state.over else state)
 
-    async def _close(self, state: AlertState, policy: Policy) -> AlertState:
+    async def _retry(
+        self, entry: Parked, state: AlertState, *, opens_window: bool
+    ) -> tuple[AlertState, bool]:
+        message = finding_message(entry.finding, count=entry.count)
+        left = await self._channels.send(entry.channels, message)
+        now = self._clock()
+        if left != entry.channels and opens_window:
+            state = state.opened(now, entry.window_minutes)
+        if left:
+            return state.put_off(entry, left, now), False
+        self._count("sent", entry.finding)
+        return state.delivered(entry.finding.event_id, now), True
+
+    async def _close(self, state: AlertState) -> AlertState:
         """The end of a window: say how many were suppressed in it."""
         if not state.suppressed:
             return state.closed()
         now = self._clock()
-        summary = summary_message(state, now)
-        names = self._channels.wanted(_summary_finding(state, now), policy)
-        left = await self._channels.send(names, summary)
-        if left and left == names:
-            logger.warning("the summary of %s could not be posted yet", state.kind)
-            return state.later(now)
-        return state.closed()
+        summary = summary_finding(state, now)
+        names = self._channels.wanted(summary, policy_of(state.kind, self._site_config))
+        message = finding_message(summary, count=state.suppressed)
+        left = await self._channels.send(names, message)
+        closed = state.closed()
+        if left:
+            return closed.with_parked(summary, left, now, count=state.suppressed)
+        return closed
 
     async def _put(self, key: bytes, state: AlertState | None) -> AlertState | None:
         if state == self._table.get(key):
@@ -237,15 +260,24 @@ class AlertStage:
         _log(finding, outcome)
 
 
-def _summary_finding(state: AlertState, now: datetime) -> schemas.AuditFinding:
-    return schemas.AuditFinding(
-        event_id="", timestamp=now, source=state.source, kind=state.kind,
-        severity=Severity.WARN.value, title="", body="", dedup_key="",
-    )  # fmt: skip
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a state is kept: its partition and what it is of."""
 
+    partition: int
+    kind: str
+    source: str
+    subject: str = ""
+    slot: int = 0
 
-def _key(partition: int, kind: str, source: str, slot: int = 0) -> bytes:
-    return f"{partition}|{slot}|{len(kind)}|{kind}|{source}".encode(errors="replace")
+    def key(self) -> bytes:
+        """The key of the state. The partition and the slot are read back from it."""
+        names = f"{len(self.kind)}|{len(self.source)}|{self.kind}|{self.source}|{self.subject}"
+        return f"{self.partition}|{self.slot}|{names}".encode(errors="replace")
+
+    def new_state(self) -> AlertState:
+        """The state of which nothing is remembered yet."""
+        return AlertState(kind=self.kind, source=self.source, subject=self.subject)
 
 
 def _log(finding: schemas.AuditFinding, outcome: str) -> None:

@@ -2,9 +2,9 @@
 
 from agents.alerts.channels import Channels, Delivery
 from agents.alerts.discord import DiscordWebhook
-from agents.alerts.message import finding_message, summary_message
-from agents.alerts.policy import Policy, Verdict, judge, policy_of
-from agents.alerts.state import AlertState, Parked
+from agents.alerts.message import finding_message, summary_finding
+from agents.alerts.policy import Policy, Verdict, judge, policy_of, window_of
+from agents.alerts.state import AlertState, Parked, trimmed
 
 __all__ = [
     "AlertState",
@@ -17,5 +17,7 @@ __all__ = [
     "finding_message",
     "judge",
     "policy_of",
-    "summary_message",
+    "summary_finding",
+    "trimmed",
+    "window_of",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from agents.alerts.discord import DiscordWebhook
+from agents.alerts.discord import DiscordWebhook, Pause
 from agents.alerts.policy import Policy, severity_of
 from citeflow.findings import Severity
 from citeflow.settings import SiteConfig
@@ -78,9 +78,10 @@ class Delivery:
     """The channels by name, opened by use and closed together."""
 
     def __init__(self, site_config: SiteConfig) -> None:
+        pause = Pause()
         self.channels: Mapping[str, Channel] = {
-            DISCORD: DiscordWebhook(site_config, "discord_webhook_url"),
-            CRITICAL: DiscordWebhook(site_config, "discord_critical_webhook_url"),
+            DISCORD: DiscordWebhook(site_config, "discord_webhook_url", pause=pause),
+            CRITICAL: DiscordWebhook(site_config, "discord_critical_webhook_url", pause=pause),
             APPRISE: Apprise(site_config),
         }
 

@@ -11,13 +11,14 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
 from citeflow.settings import SiteConfig
 
-__all__ = ["DiscordWebhook"]
+__all__ = ["DiscordWebhook", "Pause"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,13 @@ FIRST_BACKOFF = 0.5
 LONGEST_WAIT = 15.0
 # What a pause is taken for at most, whatever is asked for.
 LONGEST_PAUSE = 3600.0
+# After all tries of a message failed the webhook is left alone: each message behind it would take
+# as long. At first for so many seconds, doubled each time.
+FIRST_REST, LONGEST_REST = 5.0, 60.0
+# Deleted or forbidden: that passes by a person's hand only, and Discord bans an address for ten
+# thousand such requests in ten minutes.
+GONE = frozenset({401, 403, 404})
+GONE_REST = 300.0
 
 _WIRE_LOGGERS = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.http2")
 
@@ -45,10 +53,18 @@ class _Redacting(logging.Filter):
 _REDACTING = _Redacting()
 
 
+@dataclass(slots=True)
+class Pause:
+    """Until when nobody posts, on the clock of those that share it."""
+
+    until: float = -math.inf
+
+
 class DiscordWebhook:
     """One webhook, named by the settings `url_setting` and `url_setting + "_file"`.
 
-    Shared by all that posts to it, for the pauses it asks for are everybody's.
+    Shared by all that posts to it, for the pauses it asks for are everybody's; `pause` is shared
+    with other webhooks, for Discord's limit on all of them together.
     """
 
     def __init__(
@@ -56,16 +72,21 @@ class DiscordWebhook:
         site_config: SiteConfig,
         url_setting: str,
         *,
+        pause: Pause | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._site_config = site_config
         self._setting = url_setting
+        self._shared = pause or Pause()
         self._clock = clock
         self._sleep = sleep
         self._client: httpx.AsyncClient | None = None
         self._posted = collections.deque([clock()] * POSTS, maxlen=POSTS)
-        self._paused_until = clock()
+        self._own = Pause()
+        self._rest = Pause()
+        self._failures = 0
+        self._last_url = ""
         self._turn = asyncio.Lock()
 
     @property
@@ -78,21 +99,17 @@ class DiscordWebhook:
 
         Raises nothing but `CancelledError`.
         """
-        reason = "not tried"
         async with self._turn:
-            for attempt in range(TRIES):
-                pause = self._paused_until - self._clock()
-                if pause > LONGEST_WAIT:
-                    return f"asked to wait for {pause:.0f} s"
-                await self._wait_for_a_turn()
-                reason, again = await self._once(message)
-                if not again:
-                    break
-                if attempt + 1 < TRIES and self._paused_until <= self._clock():
-                    await self._sleep(FIRST_BACKOFF * 2**attempt)
-        if reason:
-            logger.warning("a message was not taken by Discord: %s", reason)
-        return reason
+            url = self._url()
+            if url != self._last_url:  # another one has not failed yet
+                self._last_url, self._failures = url, 0
+                self._rest, self._own = Pause(), Pause()
+            if self._clock() < self._rest.until:
+                return "left alone after failures"
+            reason = await self._tried(url, message)
+            if reason:
+                logger.warning("a message was not taken by Discord: %s", reason)
+            return reason
 
     async def aclose(self) -> None:
         """Close the connections; the webhook may be used again."""
@@ -112,37 +129,70 @@ class DiscordWebhook:
             logger.warning("%s_file cannot be read: %s", self._setting, type(exc).__name__)
             return ""
 
+    async def _tried(self, url: str, message: Mapping[str, Any]) -> str:
+        reason, status = "not tried", 0
+        for attempt in range(TRIES):
+            paused = self._paused_until() - self._clock()
+            if paused > LONGEST_WAIT:
+                return f"asked to wait for {paused:.0f} s"
+            await self._wait_for_a_turn()
+            reason, status = await self._once(url, message)
+            if not reason:
+                self._failures = 0
+                return ""
+            if status and status != 429 and status < 500:
+                break
+            if attempt + 1 < TRIES and self._paused_until() <= self._clock():
+                await self._sleep(FIRST_BACKOFF * 2**attempt)
+        self._leave_alone(status)
+        return reason
+
+    def _leave_alone(self, status: int) -> None:
+        if status in GONE:
+            self._rest.until = self._clock() + GONE_REST
+            logger.error(
+                "the webhook of %s is not there any more, or not for us (status %d): correct the "
+                "setting; alerts are kept, and tried again every %.0f s",
+                self._setting, status, GONE_REST,
+            )  # fmt: skip
+        elif not status or status >= 500:
+            rest = min(FIRST_REST * 2**self._failures, LONGEST_REST)
+            self._failures += 1
+            self._rest.until = self._clock() + rest
+
+    def _paused_until(self) -> float:
+        return max(self._own.until, self._shared.until)
+
     async def _wait_for_a_turn(self) -> None:
-        free_at = max(self._paused_until, self._posted[0] + WINDOW_SECONDS)
-        wait = free_at - self._clock()
+        wait = max(self._paused_until(), self._posted[0] + WINDOW_SECONDS) - self._clock()
         if wait > 0:
             await self._sleep(wait)
-        self._posted.append(self._clock())
 
-    async def _once(self, message: Mapping[str, Any]) -> tuple[str, bool]:
-        """Why it was not taken, and whether another try may help soon."""
+    async def _once(self, url: str, message: Mapping[str, Any]) -> tuple[str, int]:
+        """Why it was not taken, and the status of the answer, 0 without one."""
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                answer = await self._opened().post(self._url(), json=message)
+                answer = await self._opened().post(url, json=message)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError):
-            return f"{self._setting} is not an address", False
+            return f"{self._setting} is not an address", 404
         except (TimeoutError, httpx.HTTPError) as exc:
-            return type(exc).__name__, True
+            return type(exc).__name__, 0
+        finally:
+            # The time of the answer: it came to them before that, however long it was on its way.
+            self._posted.append(self._clock())
         self._heed(answer)
-        if answer.is_success:
-            return "", False
-        again = answer.status_code == 429 or answer.status_code >= 500
-        return f"status {answer.status_code}", again
+        return "" if answer.is_success else f"status {answer.status_code}", answer.status_code
 
     def _heed(self, answer: httpx.Response) -> None:
-        pauses = [0.0]
+        seconds, everywhere = 0.0, False
         if answer.status_code == 429:
-            pauses += [_seconds(answer.headers.get("retry-after")), _seconds(_retry_after(answer))]
-            if not any(pauses):
-                pauses.append(1.0)
+            told = _told(answer)
+            seconds = max(_seconds(answer.headers.get("retry-after")), _seconds(told[0])) or 1.0
+            everywhere = told[1] or answer.headers.get("x-ratelimit-scope") == "global"
         if answer.headers.get("x-ratelimit-remaining", "").strip() == "0":
-            pauses.append(_seconds(answer.headers.get("x-ratelimit-reset-after")))
-        self._paused_until = max(self._paused_until, self._clock() + max(pauses))
+            seconds = max(seconds, _seconds(answer.headers.get("x-ratelimit-reset-after")))
+        pause = self._shared if everywhere else self._own
+        pause.until = max(pause.until, self._clock() + seconds)
 
     def _opened(self) -> httpx.AsyncClient:
         if self._client is None:
@@ -155,12 +205,15 @@ class DiscordWebhook:
         return self._client
 
 
-def _retry_after(answer: httpx.Response) -> object:
+def _told(answer: httpx.Response) -> tuple[object, bool]:
+    """The pause and whether it is for everything, as the body of a 429 tells."""
     try:
         body = answer.json()
     except ValueError:
-        return None
-    return body.get("retry_after") if isinstance(body, dict) else None
+        return None, False
+    if not isinstance(body, dict):
+        return None, False
+    return body.get("retry_after"), body.get("global") is True
 
 
 def _seconds(value: object) -> float:

@@ -14,14 +14,15 @@ from typing import Any
 from agents.alerts.policy import severity_of
 from agents.alerts.state import AlertState
 from citeflow.findings import Severity
-from schemas import AuditFinding
+from schemas import AuditFinding, event_id
 
-__all__ = ["finding_message", "plain", "summary_message"]
+__all__ = ["finding_message", "plain", "summary_finding"]
 
-# https://discord.com/developers/docs/resources/message#embed-object-embed-limits, in UTF-16 units:
-# title 256, description 4096, a field's value 1024, 25 fields, 6000 in all. The body stays under
-# the 2000 that a message without an embed may have.
-TITLE, BODY, FIELD = 256, 1900, 1024
+# https://discord.com/developers/docs/resources/message#embed-object-embed-limits: title 256,
+# description 4096, a field's value 1024, 6000 in all. The API counts code points, its own client
+# UTF-16 units; the larger of the two is counted here. The body stays under the 2000 that a message
+# without an embed may have.
+TITLE, BODY, FIELD = 256, 1900, 256
 MORE = "…"
 
 _COLOURS = {
@@ -37,69 +38,46 @@ _ZERO_WIDTH = "\u200b"
 def finding_message(finding: AuditFinding, *, count: int = 1) -> dict[str, Any]:
     """The body of the request that posts `finding`; `count` is how many it stands for."""
     severity = severity_of(finding.severity)
-    return _message(
-        severity,
-        title=plain(f"{severity.value.upper()}: {finding.title}", TITLE),
-        body=plain(finding.body, BODY),
-        source=finding.source,
-        kind=finding.kind,
-        request=finding.request_id or "",
-        count=count,
-        time=finding.timestamp,
-        event_id=finding.event_id,
+    fields = (
+        ("source", finding.source),
+        ("kind", finding.kind),
+        ("request", finding.request_id or ""),
+        ("count", str(count)),
     )
-
-
-def summary_message(state: AlertState, now: datetime) -> dict[str, Any]:
-    """What is posted at the end of a window in which findings were suppressed."""
-    minutes = 0.0
-    if state.window_started is not None:
-        minutes = (now - state.window_started).total_seconds() / 60
-    span = f"{minutes / 60:.3g} h" if minutes >= 120 else f"{minutes:.0f} min"
-    return _message(
-        Severity.WARN,
-        title=plain(f"{state.suppressed} more of {state.kind}", TITLE),
-        body=plain(
-            f"{state.suppressed} more of this kind from {state.source} in the last {span}.",
-            BODY,
-        ),
-        source=state.source,
-        kind=state.kind,
-        request="",
-        count=state.suppressed,
-        time=now,
-        event_id="",
-    )
-
-
-def _message(
-    severity: Severity,
-    *,
-    title: str,
-    body: str,
-    source: str,
-    kind: str,
-    request: str,
-    count: int,
-    time: datetime,
-    event_id: str,
-) -> dict[str, Any]:
-    fields = [("source", source), ("kind", kind), ("request", request), ("count", str(count))]
-    embed: dict[str, Any] = {
-        "title": title or "(no title)",
-        "description": body,
+    embed = {
+        "title": plain(f"{severity.value.upper()}: {finding.title}", TITLE),
+        "description": plain(finding.body, BODY),
         "color": _COLOURS[severity],
         "fields": [
             {"name": name, "value": shown, "inline": True}
             for name, value in fields
-            if (shown := plain(value, FIELD // 4))
+            if (shown := plain(value, FIELD))
         ],
-        "timestamp": time.isoformat(),
-    }
-    if event_id:
+        "timestamp": finding.timestamp.isoformat(),
         # Whoever gets it twice after a crash can tell.
-        embed["footer"] = {"text": _clean(event_id)[: FIELD // 4]}
+        "footer": {"text": _clean(finding.event_id)[:FIELD] or "-"},
+    }
     return {"embeds": [embed], "allowed_mentions": {"parse": []}}
+
+
+def summary_finding(state: AlertState, now: datetime) -> AuditFinding:
+    """What is told at the end of a window in which findings were suppressed."""
+    started = state.window_started or now
+    minutes = (now - started).total_seconds() / 60
+    span = f"{minutes / 60:.3g} h" if minutes >= 120 else f"{minutes:.0f} min"
+    about = f" about {state.subject.partition('|')[2]}" if state.subject else ""
+    number = state.suppressed
+    place = f"{state.kind}|{state.source}|{state.subject}|{started.isoformat()}"
+    return AuditFinding(
+        event_id=event_id(place, "summary"),
+        timestamp=now,
+        source=state.source,
+        kind=state.kind,
+        severity=Severity.WARN.value,
+        title=f"{number} more of {state.kind}",
+        body=f"{number} more of this kind from {state.source}{about} in the last {span}.",
+        dedup_key="summary",
+    )
 
 
 def plain(text: str, limit: int) -> str:

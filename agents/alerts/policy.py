@@ -15,7 +15,7 @@ from citeflow.findings import Severity
 from citeflow.settings import SiteConfig
 from schemas import AuditFinding
 
-__all__ = ["Policy", "Verdict", "judge", "policy_of", "severity_of"]
+__all__ = ["Policy", "Verdict", "judge", "policy_of", "severity_of", "window_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,8 @@ _WORDS = {"warning": Severity.WARN, "fatal": Severity.CRITICAL}
 class Verdict(enum.StrEnum):
     """What becomes of a finding."""
 
+    KNOWN = "known"
+    """It was delivered before, or waits to be: the same event, read or emitted again."""
     RECORD = "record"
     """It stays on its topic, and in the log."""
     COOL = "cool"
@@ -91,18 +93,37 @@ def _warn(kind: str, name: str, value: str, instead: str) -> None:
     logger.warning("%s is %r: %s", policy_setting(kind, name), value[:40], instead)
 
 
+def window_of(finding: AuditFinding, policy: Policy, site_config: SiteConfig) -> tuple[str, float]:
+    """Which findings of its kind and source share a window with this one, and its minutes.
+
+    All of them where the kind has a cooldown: the subject is blank. Without one, those that say the
+    same with the same severity, so that a fault that repeats itself is not a flood.
+    """
+    severity = severity_of(finding.severity)
+    if policy.cooldown_minutes or severity is Severity.CRITICAL:
+        return "", policy.cooldown_minutes
+    minutes = site_config.get_float("alert_repeat_minutes")
+    return (f"{severity.value}|{finding.dedup_key}", minutes) if minutes else ("", 0.0)
+
+
 def judge(
-    finding: AuditFinding, policy: Policy, state: AlertState | None, now: datetime
+    finding: AuditFinding,
+    policy: Policy,
+    window_minutes: float,
+    state: AlertState | None,
+    now: datetime,
 ) -> Verdict:
-    """What becomes of `finding`, with `state` that of its kind and source."""
+    """What becomes of `finding`, with `state` that of those it shares its window with."""
     severity = severity_of(finding.severity)
     if severity is Severity.INFO:
         return Verdict.RECORD
+    if state is not None and state.knows(finding.event_id):
+        return Verdict.KNOWN
     if severity is Severity.CRITICAL:
         return Verdict.SEND  # neither silenced nor cooled, whatever the policy says
     below = _ORDER.index(severity) < _ORDER.index(policy.min_severity)
     if below or policy.delivery == "log_only":
         return Verdict.RECORD
-    if policy.cooldown_minutes and state is not None and state.quiet(now):
+    if window_minutes and state is not None and state.quiet(now):
         return Verdict.COOL
     return Verdict.SEND

@@ -30,6 +30,7 @@ class FakeDiscord:
     script: collections.deque[int | str] = field(default_factory=collections.deque)
     retry_after: float = 0.2
     tell_in_header: bool = False
+    for_everything: bool = False
     down: bool = False
     accepted: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
     asked: int = 0
@@ -79,9 +80,12 @@ class FakeDiscord:
 
     def _limited(self) -> web.Response:
         if self.tell_in_header:
-            return web.Response(status=429, headers={"Retry-After": str(self.retry_after)})
+            headers = {"Retry-After": str(self.retry_after)}
+            if self.for_everything:
+                headers["X-RateLimit-Scope"] = "global"
+            return web.Response(status=429, headers=headers)
         body = {"message": "You are being rate limited.", "retry_after": self.retry_after}
-        return web.json_response({**body, "global": True}, status=429)
+        return web.json_response({**body, "global": self.for_everything}, status=429)
 
 
 @contextlib.asynccontextmanager

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from pathlib import Path
 
 import pytest
 
-from agents.alerts import DiscordWebhook, discord
+from agents.alerts import Delivery, DiscordWebhook, discord
 from citeflow.settings import SiteConfig
 from tests.support.discord import TOKEN, FakeDiscord, playing_discord
 
@@ -68,15 +69,81 @@ async def test_passing_trouble_is_tried_again(trouble: int | str) -> None:
         await hook.aclose()
 
 
-@pytest.mark.parametrize("status", [400, 401, 404])
-async def test_a_refusal_is_not_repeated_at_once(status: int) -> None:
-    """A deleted webhook, or a message it does not want: once, and the status is told."""
+async def test_a_message_it_does_not_want_costs_no_other() -> None:
+    """Refused once, with the status told; the next message is posted."""
+    async with playing_discord() as server:
+        server.script.append(400)
+        hook = webhook(server)
+        assert await hook.post(MESSAGE) == "status 400"
+        assert await hook.post(MESSAGE) == ""
+        assert (server.asked, len(server.accepted)) == (2, 1)
+        await hook.aclose()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_webhook_that_is_gone_is_left_alone_loudly(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One request, an error in the log, no storm; another address is tried at once."""
     async with playing_discord() as server:
         server.script.append(status)
-        hook = webhook(server)
+        values = {"discord_webhook_url": server.url}
+        config = SiteConfig(values, environ={})
+        hook = DiscordWebhook(config, "discord_webhook_url")
         assert await hook.post(MESSAGE) == f"status {status}"
+        for _ in range(10):
+            assert "left alone" in await hook.post(MESSAGE)
         assert server.asked == 1
+        assert [r.levelname for r in caplog.records if "discord_webhook_url" in r.message] == [
+            "ERROR"
+        ]
+        config.reload({"discord_webhook_url": f"{server.url}?wait=true"})
+        assert await hook.post(MESSAGE) == ""
         await hook.aclose()
+
+
+async def test_after_all_tries_it_is_left_alone_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The messages behind one that failed do not take as long; afterwards it is tried again."""
+    monkeypatch.setattr(discord, "FIRST_REST", 0.5)
+    async with playing_discord() as server:
+        server.down = True
+        hook = webhook(server)
+        assert await hook.post(MESSAGE) == "status 503"
+        assert "left alone" in await hook.post(MESSAGE)
+        assert server.asked == discord.TRIES
+        server.down = False
+        for _ in range(400):
+            if await hook.post(MESSAGE) == "":
+                break
+            await asyncio.sleep(0.05)
+        assert len(server.accepted) == 1
+        await hook.aclose()
+
+
+@pytest.mark.parametrize("tell_in_header", [False, True])
+@pytest.mark.parametrize("for_everything", [False, True])
+async def test_a_limit_for_everything_holds_for_the_other_webhook(
+    tell_in_header: bool, for_everything: bool
+) -> None:
+    """Discord's limit on all requests pauses both; the limit of one webhook is its own."""
+    async with playing_discord() as server:
+        server.script.append(429)
+        server.retry_after, server.tell_in_header = 3600, tell_in_header
+        server.for_everything = for_everything
+        config = SiteConfig(
+            {
+                "discord_webhook_url": server.url,
+                "discord_critical_webhook_url": f"{server.url}?critical",
+            },
+            environ={},
+        )
+        async with Delivery(config) as delivery:
+            await delivery.channels["discord"].post(MESSAGE)
+            other = await delivery.channels["critical"].post(MESSAGE)
+        assert ("asked to wait" in other) is for_everything
+        assert server.asked == (1 if for_everything else 2)
 
 
 async def test_a_server_that_stalls_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ COOLDOWN = "findings.event_rejected.cooldown_minutes"
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discord, "FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(discord, "FIRST_REST", 0.2)
     monkeypatch.setattr(state, "FIRST_RETRY", 0.5)
 
 
@@ -108,6 +109,43 @@ async def test_the_end_of_a_window_says_how_many_were_held_back(line_config: Str
         assert titles(server) == ["finding 0", "3 more of event\\_rejected"]
         await send(line_config, finding(5))
         await until(lambda: titles(server)[2:] == ["finding 5"])
+
+
+async def test_a_finding_that_comes_again_is_neither_posted_nor_counted(
+    line_config: StreamConfig,
+) -> None:
+    """The same event twice, delivered, critical or without a cooldown; before and after a restart.
+
+    And the same words from a kind without a cooldown are told once.
+    """
+    loud = {"kind": "loud_kind", "severity": "error"}
+    again = [
+        finding(1),
+        finding(2, **loud),
+        finding(3, severity="critical"),
+    ]
+    async with playing_discord() as server:
+        async with alerting(line_config, server):
+            await send(line_config, *again, *again)
+            await until(lambda: len(server.accepted) == 3)
+        async with alerting(line_config, server):
+            await send(line_config, *again, finding(4, dedup_key="d2", **loud))
+            await send(line_config, finding(5, **loud), finding(6, source="last"))
+            await until(lambda: {"finding 5", "finding 6"} <= set(titles(server)))
+        assert sorted(titles(server)) == [f"finding {number}" for number in (1, 2, 3, 5, 6)]
+
+
+async def test_a_finding_of_any_size_does_not_stop_the_line(line_config: StreamConfig) -> None:
+    """Parked as well: what is kept of it is what a message shows."""
+    huge = finding(1, kind="k" * 150_000, source="s" * 150_000, body="b" * 150_000)
+    async with playing_discord() as server:
+        server.down = True
+        async with alerting(line_config, server):
+            await send(line_config, huge)
+            await until(lambda: server.asked >= 3)
+            server.down = False
+            await send(line_config, finding(2))
+            await until(lambda: set(titles(server)) == {"finding 1", "finding 2"})
 
 
 async def test_without_a_webhook_findings_are_logged(

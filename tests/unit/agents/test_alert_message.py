@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import schemas
-from agents.alerts import AlertState, finding_message, summary_message
+from agents.alerts import AlertState, finding_message, summary_finding
 from agents.alerts.message import plain
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -61,11 +61,14 @@ def test_the_fields_and_the_colour() -> None:
 
 def test_a_summary_says_how_many_and_in_what_time() -> None:
     """Twelve more in the last hour."""
-    state = AlertState(kind="event_rejected", source="search_agent").delivered(NOW, 60)
+    state = AlertState(kind="event_rejected", source="search_agent").opened(NOW, 60)
     for offset in range(12):
         state = state.counted(offset)
-    (embed,) = summary_message(state, NOW + timedelta(minutes=60))["embeds"]
-    assert embed["title"] == "12 more of event\\_rejected"
+    summary = summary_finding(state, NOW + timedelta(minutes=60))
+    assert summary.event_id == summary_finding(state, NOW + timedelta(minutes=61)).event_id
+    (embed,) = finding_message(summary, count=12)["embeds"]
+    assert embed["title"] == "WARN: 12 more of event\\_rejected"
+    assert {"name": "count", "value": "12", "inline": True} in embed["fields"]
     assert "12 more of this kind" in embed["description"]
     assert "60 min" in embed["description"]
 
