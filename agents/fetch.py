@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
 from agents.backlog import Backlog
 from agents.base import Emit, Inbound
+from agents.slots import Slots
 from citeflow.fetch import FetchOutcome, FetchStatus
 from citeflow.settings import SiteConfig
 from citeflow.web import report_unread_pages
@@ -32,7 +34,8 @@ class FetchAgent:
 
     `slots` bounds the pages read at once by all requests of a worker; a single request uses at
     most `web_research_max_concurrent` of them, so that a slow one cannot take them all. `backlog`
-    is told how old hits are when their turn comes.
+    is told how old hits are when their turn comes. While the pages that `unscored` tells of are
+    older than `stream_max_pages_age_seconds`, none is read, for `patience` seconds at most.
     """
 
     stage = "fetch"
@@ -43,14 +46,18 @@ class FetchAgent:
         fetcher: Fetcher,
         site_config: SiteConfig,
         clock: Callable[[], datetime],
-        slots: asyncio.Semaphore,
+        slots: Slots,
         backlog: Backlog | None = None,
+        unscored: Backlog | None = None,
+        patience: float = 30.0,
     ) -> None:
         self._fetcher = fetcher
         self._site_config = site_config
         self._clock = clock
         self._slots = slots
         self._backlog = backlog or Backlog(clock)
+        self._unscored = unscored or Backlog(clock)
+        self._patience = patience
 
     def request_id(self, event: Inbound[SearchHits]) -> str:
         """The request the hits are of."""
@@ -63,7 +70,10 @@ class FetchAgent:
             return
         own = asyncio.Semaphore(self._site_config.get_int("web_research_max_concurrent"))
         # Not a task group: what fails must surface as itself, and the other pages still be sent.
-        with self._backlog.reading(hits.searched_at):
+        limit = functools.partial(self._site_config.get_float, "stream_max_pages_age_seconds")
+        with self._backlog.handling(hits.searched_at):
+            left = (hits.deadline_at - self._clock()).total_seconds()
+            await self._unscored.wait_below(limit, min(self._patience, left))
             results = await asyncio.gather(
                 *(self._read(hits, hit, own, emit) for hit in hits.hits), return_exceptions=True
             )

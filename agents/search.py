@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,6 +12,7 @@ from typing import Protocol
 from agents.backlog import Backlog
 from agents.base import Emit, Inbound
 from agents.request import request_id_of, resolve_request
+from agents.slots import Slots
 from citeflow.context import find_internal_links, get_known_references, match_references
 from citeflow.context.links import FetchPool
 from citeflow.research import ASSEMBLE_SETTINGS
@@ -71,7 +71,7 @@ class SearchAgent:
         searcher: Searcher,
         site_config: SiteConfig,
         clock: Callable[[], datetime],
-        slots: asyncio.Semaphore | None = None,
+        slots: Slots | None = None,
         posts: FetchPool | None = None,
         backlog: Backlog | None = None,
         patience: float = 60.0,
@@ -81,7 +81,7 @@ class SearchAgent:
         self._searcher = searcher
         self._site_config = site_config
         self._clock = clock
-        self._slots = slots or asyncio.Semaphore(16)
+        self._slots = slots or Slots(lambda: 16)
         self._posts = posts
         self._backlog = backlog or Backlog(clock)
         self._patience = patience
@@ -120,8 +120,7 @@ class SearchAgent:
         left = self._patience
         if until is not None:
             left = min(left, (until - self._clock()).total_seconds())
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._backlog.wait_below(limit), left)
+        await self._backlog.wait_below(limit, left)
 
     async def _turn(self, until: datetime | None) -> bool:
         """Take one of the slots, False when none is free by then."""
@@ -171,7 +170,8 @@ class SearchAgent:
     async def _post_links(self, topic: str) -> tuple[PostLink, ...]:
         if self._posts is None:
             return ()
-        links = await find_internal_links(self._posts, topic)
+        table = self._site_config.get_str("internal_links_table")
+        links = await find_internal_links(self._posts, topic, table=table)
         return tuple(PostLink(title=link.title, slug=link.slug) for link in links)
 
     def _record(

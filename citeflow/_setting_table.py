@@ -6,6 +6,8 @@ system citeflow reimplements, except where a row says otherwise.
 
 from __future__ import annotations
 
+from citeflow.finding_kinds import DELIVERIES, FINDING_KINDS, policy_setting
+
 __all__ = ["ENV_ALIASES", "SECRET_SETTINGS", "SETTING_TABLE"]
 
 _Row = tuple[str, str | bool | int | float, float | None, float | None, str]
@@ -341,6 +343,13 @@ _WEB: tuple[_Row, ...] = (
         "Read non-public addresses too; for closed networks only.",
     ),
     (
+        "internal_links_table",
+        "posts",
+        None,
+        None,
+        "Table or view of published posts, as PostgreSQL spells it, with its schema if need be.",
+    ),
+    (
         "crawler_contact_url",
         "",
         None,
@@ -381,6 +390,13 @@ _STREAM: tuple[_Row, ...] = (
         "While hits wait longer than this for their pages' turn, no search is begun.",
     ),
     (
+        "stream_max_pages_age_seconds",
+        5.0,
+        1.0,
+        3_600.0,
+        "While pages wait longer than this to be scored, no page is read.",
+    ),
+    (
         "stream_park_blocked_requests",
         True,
         None,
@@ -397,10 +413,100 @@ _STREAM: tuple[_Row, ...] = (
     ),
 )
 
-SETTING_TABLE: tuple[_Row, ...] = (*_CONTEXT, *_QUALITY, *_WEB, *_STREAM)
+_ALERTS: tuple[_Row, ...] = (
+    (
+        "settings_poll_seconds",
+        30.0,
+        1.0,
+        3_600.0,
+        "Seconds between two looks at app_settings where no announcement of a change comes.",
+    ),
+    (
+        "discord_webhook_url",
+        "",
+        None,
+        None,
+        "Webhook that alerts are posted to; a secret. Blank: findings are only logged.",
+    ),
+    (
+        "discord_webhook_url_file",
+        "",
+        None,
+        None,
+        "File that holds the webhook, read when the setting above is blank.",
+    ),
+    (
+        "discord_critical_webhook_url",
+        "",
+        None,
+        None,
+        "Second webhook, for critical findings besides the first; a secret.",
+    ),
+    ("discord_critical_webhook_url_file", "", None, None, "File that holds the second webhook."),
+    (
+        "alert_apprise_urls",
+        "",
+        None,
+        None,
+        "Services in Apprise's notation, comma-separated, for delivery `route` and for critical "
+        "findings; a secret.",
+    ),
+    (
+        "alert_repeat_minutes",
+        30.0,
+        0.0,
+        525_600.0,
+        "Minutes after a delivery in which findings of a kind without a cooldown that have the "
+        "same source, severity and dedup_key are counted instead; 0: none are.",
+    ),
+    (
+        "alert_digest_hour",
+        -1,
+        -1,
+        23,
+        "Hour of the day (UTC) at which the digest of the last day is posted; -1: none.",
+    ),
+    *(
+        row
+        for kind in FINDING_KINDS.values()
+        for row in (
+            (
+                policy_setting(kind.kind, "delivery"),
+                kind.delivery,
+                None,
+                None,
+                f"Where findings of this kind go: {', '.join(DELIVERIES)}.",
+            ),
+            (
+                policy_setting(kind.kind, "min_severity"),
+                kind.min_severity,
+                None,
+                None,
+                "The least severity that is delivered: warn, error, critical.",
+            ),
+            (
+                policy_setting(kind.kind, "cooldown_minutes"),
+                kind.cooldown_minutes,
+                0.0,
+                525_600.0,
+                "Minutes after a delivery in which others of the same source are counted instead.",
+            ),
+        )
+    ),
+)
+
+SETTING_TABLE: tuple[_Row, ...] = (*_CONTEXT, *_QUALITY, *_WEB, *_STREAM, *_ALERTS)
 
 ENV_ALIASES = {"web_research_searxng_url": "CITEFLOW_SEARXNG_URL"}
 """Second environment variables of settings, read when the first is blank."""
 
-SECRET_SETTINGS = frozenset({"brave_api_key", "fetch_proxy_url"})
+SECRET_SETTINGS = frozenset(
+    {
+        "brave_api_key",
+        "fetch_proxy_url",
+        "discord_webhook_url",
+        "discord_critical_webhook_url",
+        "alert_apprise_urls",
+    }
+)
 """Settings whose value is never printed."""

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from citeflow.cli_settings import add_settings, run_settings
 from citeflow.fetch.api import fetch_outcome
 from citeflow.findings import Finding, collect_findings
 from citeflow.research import ResearchReport, ResearchService
 from citeflow.search import SearchOutcome, web_search_outcome
-from citeflow.settings import REGISTRY, SiteConfig
+from citeflow.settings import SiteConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,15 +53,9 @@ example:
 
 exit status: 0 read, 3 not read; the reason goes to stderr
 """
-_SETTINGS_EXAMPLE = """\
-example:
-  CITEFLOW_RESEARCH_SEARCH_RANK_WEIGHT=0 citeflow settings rank
-"""
-
 
 _NOT_ANSWERED = 3
 _INTERRUPTED = 130
-_MASKED = "(set)"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -131,17 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="print an object with status, title, dates, final URL and so on too",
     )
-    settings = commands.add_parser(
-        "settings",
-        help="list the settings",
-        description="List every setting: key, type, default, current value, where it comes from.",
-        epilog=_SETTINGS_EXAMPLE,
-        formatter_class=raw,
-    )
-    settings.add_argument(
-        "filter", metavar="TEXT", nargs="?", default="", help="only keys that contain TEXT"
-    )
-    settings.add_argument("--json", action="store_true", help="print a JSON array")
+    add_settings(commands)
     return parser
 
 
@@ -249,39 +234,8 @@ def _notes(report: ResearchReport, findings: Sequence[Finding]) -> list[str]:
     return [*notes, summary if report.corpus else "citeflow: nothing to cite"]
 
 
-def _settings(args: argparse.Namespace) -> int:
-    config, text = SiteConfig(), args.filter
-    rows = []
-    for key, setting in sorted(REGISTRY.items()):
-        if text.lower() not in key:
-            continue
-        found = config.raw(key)
-        rows.append(
-            {
-                "key": key,
-                "type": setting.type_name,
-                "default": setting.default,
-                "value": _MASKED if setting.secret and found else config.value(key),
-                "source": found[1] if found else "default",
-                "environment": setting.env_name,
-                "doc": setting.doc,
-            }
-        )
-    if args.json:
-        _print_json(rows)
-    else:
-        for row in rows:
-            default = orjson.dumps(row["default"]).decode()
-            print(f"{row['key']}  ({row['type']}, default {default})")  # noqa: T201
-            if row["source"] != "default":
-                value = orjson.dumps(row["value"]).decode()
-                print(f"    now {value}, from the {row['source']}")  # noqa: T201
-            print(f"    {row['doc']}")  # noqa: T201
-    return 0 if rows else 1
-
-
 def _print_json(value: object) -> None:
     sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
-_RUN = {"context": _context, "search": _search, "fetch": _fetch, "settings": _settings}
+_RUN = {"context": _context, "search": _search, "fetch": _fetch, "settings": run_settings}

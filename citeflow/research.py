@@ -137,7 +137,12 @@ class ResearchService:
 
     async def _internal_links(self, topic: str) -> list[InternalLink]:
         try:
-            return await asyncio.wait_for(find_internal_links(self.pool, topic), self._deadline())
+            return await asyncio.wait_for(
+                find_internal_links(
+                    self.pool, topic, table=self._config.get_str("internal_links_table")
+                ),
+                self._deadline(),
+            )
         except TimeoutError:
             _report_lost_tier("internal_link_search_failed", topic, "it took too long")
             return []

@@ -1,10 +1,11 @@
 """Every setting once: key, type, default, bounds, meaning; and where its value comes from.
 
 A value is looked up at each call, in this order: a stored value (the mapping a `SiteConfig` was
-given, later the `app_settings` table), the environment variable `CITEFLOW_<KEY>`, the default
-declared here. A stored or environment value that is blank counts as unset. A value that cannot
-be read as the setting's type warns once per value and the default is used, so that a typo never
-switches a safety gate off; a number outside the bounds is moved to the nearest bound.
+given), the `app_settings` table where a `citeflow.settings_store.SettingsStore` keeps it current,
+the environment variable `CITEFLOW_<KEY>`, the default declared here. A blank value counts as unset.
+A value that cannot be read as the setting's type warns once per value and the default is used, so
+that a typo never switches a safety gate off; a number outside the bounds is moved to the nearest
+bound.
 """
 
 from __future__ import annotations
@@ -18,8 +19,18 @@ from dataclasses import dataclass
 
 from citeflow._setting_table import ENV_ALIASES, SECRET_SETTINGS, SETTING_TABLE
 from citeflow.errors import SettingsError
+from citeflow.finding_kinds import DELIVERIES
 
-__all__ = ["ENV_PREFIX", "REGISTRY", "Setting", "SiteConfig", "Value", "parse_value"]
+__all__ = [
+    "ENV_PREFIX",
+    "REGISTRY",
+    "Setting",
+    "SiteConfig",
+    "Value",
+    "check_value",
+    "env_name",
+    "parse_value",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +38,19 @@ ENV_PREFIX = "CITEFLOW_"
 
 Value = str | bool | int | float
 
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "delivery": DELIVERIES,
+    "min_severity": ("warn", "error", "critical"),
+}
+"""The words that the last part of a policy's key admits."""
+
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
+
+
+def env_name(key: str) -> str:
+    """The environment variable of a setting; dots in its key become underscores."""
+    return ENV_PREFIX + key.upper().replace(".", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +71,7 @@ class Setting:
     @property
     def env_name(self) -> str:
         """The environment variable that sets it."""
-        return ENV_PREFIX + self.key.upper()
+        return env_name(self.key)
 
     @property
     def secret(self) -> bool:
@@ -98,6 +120,26 @@ def parse_value(setting: Setting, raw: str) -> Value:
     return raw
 
 
+def check_value(setting: Setting, raw: str) -> Value:
+    """Read `raw` as a person's input: nothing is moved into bounds.
+
+    Raises `SettingsError` when it cannot be read, is out of bounds or not one of the words that
+    the setting knows.
+    """
+    value = parse_value(setting, raw)
+    if isinstance(value, bool | str):
+        words = WORDS.get(setting.key.rpartition(".")[2] if "." in setting.key else "")
+        if words and str(value).strip().lower() not in words:
+            raise SettingsError(f"{setting.key}: expected one of {', '.join(words)}, got {raw!r}")
+        return value
+    number = float(raw)
+    low, high = setting.minimum, setting.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        ends = " to ".join("" if end is None else f"{end:.12g}" for end in (low, high))
+        raise SettingsError(f"{setting.key}: expected {ends}, got {raw!r}")
+    return value
+
+
 class SiteConfig:
     """The settings as one program sees them, read at each call.
 
@@ -113,6 +155,7 @@ class SiteConfig:
     ) -> None:
         self._environ = os.environ if environ is None else environ
         self._values: dict[str, str] = {}
+        self._database: Mapping[str, str] = {}
         self._warned: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self.reload(values or {})
@@ -125,20 +168,34 @@ class SiteConfig:
             if value is not None
         }
 
+    def reload_database(self, values: Mapping[str, str]) -> None:
+        """Replace all values of the database at once; unknown keys are told once, and kept."""
+        for key in values.keys() - REGISTRY.keys():
+            # A policy of a kind of finding that is not citeflow's own is one.
+            if not key.startswith("findings."):
+                self._warn_once(key, "", f"{key} is in app_settings, and no setting")
+        self._database = dict(values)
+
     def with_values(self, values: Mapping[str, object]) -> SiteConfig:
-        """A copy whose stored values are these on top of the current ones."""
-        return SiteConfig({**self._values, **values}, environ=self._environ)
+        """A copy, as things stand, whose stored values are these on top of the current ones."""
+        copy = SiteConfig({**self._values, **values}, environ=self._environ)
+        copy._database = self._database
+        return copy
 
     def raw(self, key: str) -> tuple[str, str] | None:
-        """The unread value and where it comes from (`stored` or `environment`), None if unset."""
-        stored = self._values.get(key, "")
-        if stored.strip():
-            return stored, "stored"
-        for name in (ENV_PREFIX + key.upper(), ENV_ALIASES.get(key, "")):
-            from_env = self._environ.get(name, "") if name else ""
-            if from_env.strip():
-                return from_env, "environment"
-        return None
+        """The unread value and where it comes from, None if unset.
+
+        From the program (`stored`), the `database` or the `environment`.
+        """
+        layers = self.layers(key)
+        return layers[0] if layers else None
+
+    def layers(self, key: str) -> list[tuple[str, str]]:
+        """Every value that is set, unread, with where it comes from; the first one counts."""
+        found = [(self._values.get(key, ""), "stored"), (self._database.get(key, ""), "database")]
+        names = (env_name(key), ENV_ALIASES.get(key, ""))
+        found += [(self._environ.get(name, "") if name else "", "environment") for name in names]
+        return [(value, source) for value, source in found if value.strip()]
 
     def value(self, key: str) -> Value:
         """The value of a registered setting, in its own type and bounds.
@@ -201,7 +258,7 @@ class SiteConfig:
             if (key, raw) in self._warned:
                 return
             self._warned.add((key, raw))
-        logger.warning("setting ignored, default used: %s", message)
+        logger.warning("setting ignored: %s", message)
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # The application (schemas, agents, streams) is not installed; it is imported from the checkout.
 sys.path.insert(0, str(ROOT))
 
+from citeflow.finding_kinds import FINDING_KINDS  # noqa: E402
 from citeflow.settings import REGISTRY, Setting  # noqa: E402
 from schemas.documents import documents  # noqa: E402
 
@@ -33,7 +34,8 @@ def settings_page() -> Mapping[str, str]:
         "",
         "Every setting of citeflow. A value is looked up at each use, in this order: the values",
         "the program passed to `SiteConfig`, the environment variable `CITEFLOW_` followed by the",
-        "setting's name in capitals (`CITEFLOW_RESEARCH_MIN_SNIPPET_WORDS`), the default. A blank",
+        "setting's name in capitals, dots as underscores (`CITEFLOW_RESEARCH_MIN_SNIPPET_WORDS`),",
+        "the default. A blank",
         "value counts as unset. A value that cannot be read as its type is reported once and the",
         "default is used; a number outside its range is moved to the nearest end. Booleans are",
         "`true`, `1`, `yes`, `on` or `false`, `0`, `no`, `off`.",
@@ -80,12 +82,41 @@ def _range(setting: Setting) -> str:
     return "" if high is None else f"at most {high}"
 
 
+def findings_page() -> Mapping[str, str]:
+    """docs/findings.md: every kind of finding, and its default policy."""
+    lines = [
+        "# Findings",
+        "",
+        "What operators can hear of. Every finding is an event on `audit.findings`; `info` stays",
+        "there, the rest is delivered by the policy of its kind, which three settings change:",
+        "`findings.<kind>.delivery`, `.min_severity` and `.cooldown_minutes`. A cooldown is kept",
+        "per kind and source. What is critical is always delivered. A kind that is not listed is",
+        "delivered, without a cooldown. `python -m streams findings list` shows what there was.",
+        "",
+        "This page is generated from the registry by `make docs`.",
+        "",
+        "| kind | severity | delivery | cooldown | meaning | what to do |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind in FINDING_KINDS.values():
+        cooldown = f"{kind.cooldown_minutes:g} min" if kind.cooldown_minutes else "none"
+        lines.append(
+            f"| `{kind.kind}` | {kind.severity} | {kind.delivery} | {cooldown} "
+            f"| {kind.meaning} | {kind.action} |"
+        )
+    return {"docs/findings.md": "\n".join(lines) + "\n"}
+
+
 def event_contracts() -> Mapping[str, str]:
     """schemas/json/: the JSON Schema of each topic's record, and the AsyncAPI document."""
     return {f"schemas/json/{name}": text for name, text in documents().items()}
 
 
-GENERATORS: Sequence[Callable[[], Mapping[str, str]]] = (settings_page, event_contracts)
+GENERATORS: Sequence[Callable[[], Mapping[str, str]]] = (
+    settings_page,
+    findings_page,
+    event_contracts,
+)
 
 
 def generate(root: Path, *, check: bool) -> list[str]:

@@ -4,6 +4,7 @@ from schemas.codec import EventError, decode, encode
 from schemas.ids import context_event_id, derived_request_id, event_id
 from schemas.origin import Origin
 from schemas.records import (
+    AlertDue,
     AuditFinding,
     ContextOutcome,
     ContextReady,
@@ -25,6 +26,7 @@ from schemas.records import (
 )
 
 __all__ = [
+    "AlertDue",
     "AuditFinding",
     "ContextOutcome",
     "ContextReady",

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from schemas.records import (
+    AlertDue,
     AuditFinding,
     ContextReady,
     EventRejected,
@@ -29,6 +30,7 @@ RECORD_TYPES: Mapping[str, type[Record]] = {
     "context.replayed": ContextReady,
     "audit.findings": AuditFinding,
     "join.due": JoinDue,
+    "alerts.due": AlertDue,
     "events.rejected": EventRejected,
 }
 """The record type of each topic."""

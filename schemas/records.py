@@ -326,8 +326,26 @@ class AuditFinding(Record, kw_only=True):
 
     @property
     def key(self) -> bytes:
-        """The request id, or the finding's dedup key where no request is known."""
-        return (self.request_id or self.dedup_key).encode()
+        """Kind and source: what is remembered of their alerts has one owner."""
+        return f"{self.kind}|{self.source}".encode()
+
+
+class AlertDue(Record, kw_only=True):
+    """A tick of the clock for the alerts of one kind and source."""
+
+    SCHEMA: ClassVar[str] = "citeflow.alerts.due/1"
+
+    kind: str
+    source: str
+    due_at: Timestamp
+    subject: str = ""
+    slot: int = 0
+    schema: str = SCHEMA
+
+    @property
+    def key(self) -> bytes:
+        """Kind and source."""
+        return f"{self.kind}|{self.source}".encode()
 
 
 class JoinDue(Record, kw_only=True):

@@ -9,36 +9,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import faust
-from faust.types import StreamT
 
 import schemas
-from agents.alert import AlertAgent
+from agents.alerts import AlertState, Channels, Delivery
 from agents.backlog import Backlog
 from agents.fetch import FetchAgent
 from agents.search import SearchAgent
+from agents.slots import Slots
 from citeflow.fetch import PageFetcher
 from citeflow.search import SearchChain
 from citeflow.settings import SiteConfig
+from streams.alert import (
+    ALERT_RECORDS,
+    AlertCodec,
+    AlertStage,
+    partition_of_alert,
+    send_alerts_due,
+)
+from streams.audit_log import AuditLogStage
 from streams.config import StreamConfig
-from streams.kafka_transport import CarefulTransport, stop_flow_until_sought
-from streams.posts import LazyPosts
+from streams.database import LazyPool
+from streams.digest import DIGEST_KIND, DIGEST_SOURCE, Digest
+from streams.faust_app import App, app_id, attach, new_app
+from streams.join import JoinState
+from streams.join_codec import JoinCodec
 from streams.publisher import Publisher
-from streams.request_table import RequestTable
 from streams.score import JOIN_RECORDS, ScoreStage
-from streams.shell import AgentShell
-from streams.topics import TOPICS, TopicSpec, changelog_spec
+from streams.state_table import StateTable, key_partitioner
+from streams.topics import ALERT_TABLE, JOIN_TABLE, TOPICS, TopicSpec, changelog_spec
 
-__all__ = ["APP_NAMES", "build_apps", "build_combined_app", "required_topics"]
+__all__ = ["APP_NAMES", "EVERY_APP", "build_apps", "build_combined_app", "required_topics"]
 
 logger = logging.getLogger(__name__)
 
 APP_NAMES = ("search", "fetch", "join", "alert")
+"""What a worker runs when nothing is said."""
+EVERY_APP = (*APP_NAMES, "audit")
+"""With the copy of findings in PostgreSQL, for a process of its own."""
 
 # Requests taken for each search that runs: the others wait for a slot or are parked.
 SEARCHES_TAKEN = 4
@@ -49,24 +61,33 @@ SEARCHES_TAKEN = 4
 SEARCH_BUDGET = 80.0
 SEARCH_PATIENCE = 60.0
 SEARCH_DEADLINE = SEARCH_PATIENCE + SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
-FETCH_DEADLINE = 90.0
+FETCH_PATIENCE = 30.0
+FETCH_DEADLINE = FETCH_PATIENCE + 90.0
 SCORE_DEADLINE = 60.0
-ALERT_DEADLINE = 15.0
-# Between two looks at whether memory has all that the join's changelog has, in seconds.
+# Three channels, each tried three times with the pauses it asks for.
+ALERT_DEADLINE = 150.0
+# The database may be restarted, or be away for a while.
+AUDIT_DEADLINE = 300.0
+# Between two looks at whether memory has all that a changelog has, in seconds.
 UNREAD_INTERVAL = 10.0
-# Events that Faust reads ahead per channel. Hits of twenty results are some 100 kB.
-STREAM_BUFFER = 128
+# Between two looks at whether the daily digest is due.
+DIGEST_INTERVAL = 60.0
+DIGEST_KEY = f"{DIGEST_KIND}|{DIGEST_SOURCE}".encode()
 
 
 def required_topics(config: StreamConfig) -> list[TopicSpec]:
-    """Every topic that must exist before a worker starts, the join's changelog included."""
-    return [*TOPICS.values(), changelog_spec(_app_id(config, "join"))]
+    """Every topic that must exist before a worker starts, the tables' changelogs included."""
+    return [
+        *TOPICS.values(),
+        changelog_spec(app_id(config, "join"), JOIN_TABLE),
+        changelog_spec(app_id(config, "alert"), ALERT_TABLE),
+    ]
 
 
 def build_apps(
     names: Sequence[str], config: StreamConfig, site_config: SiteConfig
 ) -> list[faust.App]:
-    """Those of `APP_NAMES` that are named, not yet started, for one process."""
+    """Those of `EVERY_APP` that are named, not yet started, for one process."""
     return list(_build(names, config, site_config))
 
 
@@ -76,13 +97,14 @@ def build_combined_app(config: StreamConfig, site_config: SiteConfig) -> faust.A
     return app
 
 
-def _build(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) -> list[_App]:
-    backlog = Backlog(utc_now)
-    build: dict[str, Callable[[], _App]] = {
-        "search": lambda: _search(config, site_config, backlog),
-        "fetch": lambda: _fetch(config, site_config, backlog),
-        "join": lambda: _join(config, site_config),
-        "alert": lambda: _alert(config),
+def _build(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) -> list[App]:
+    unread, unscored = Backlog(utc_now), Backlog(utc_now)
+    build: dict[str, Callable[[], App]] = {
+        "search": lambda: _search(config, site_config, unread),
+        "fetch": lambda: _fetch(config, site_config, unread, unscored),
+        "join": lambda: _join(config, site_config, unscored),
+        "alert": lambda: _alert(config, site_config),
+        "audit": lambda: _audit(config),
     }
     return [build[name]() for name in names]
 
@@ -92,109 +114,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _app_id(config: StreamConfig, name: str) -> str:
-    return f"{config.app_prefix}-{name}"
-
-
-class _App(faust.App):
-    """A Faust application that opens and closes the resources its agents use."""
-
-    fetch_wait: float | None = None
-    resources: Sequence[AbstractAsyncContextManager[object]] = ()
-    companions: Sequence[faust.App] = ()
-
-    def _new_transport(self) -> CarefulTransport:
-        return CarefulTransport(self.conf.broker_consumer, self)
-
-    async def on_first_start(self) -> None:
-        """Create no data directories: tables live in memory and on the broker."""
-
-    async def on_start(self) -> None:
-        """Open the resources before the agents start."""
-        for resource in self.resources:
-            await self.add_async_context(resource)
-        await super().on_start()
-        for companion in self.companions:
-            companion.finalize()
-            await self.add_runtime_dependency(companion)
-
-
-def _new_app(name: str, config: StreamConfig) -> _App:
-    brokers = ";".join(f"kafka://{host.strip()}" for host in config.broker.split(","))
-    app = _App(
-        _app_id(config, name),
-        broker=brokers,
-        processing_guarantee="at_least_once",
-        autodiscover=False,
-        web_enabled=False,
-        store="memory://",
-        key_serializer="raw",
-        value_serializer="raw",
-        table_standby_replicas=0,
-        topic_disable_leader=True,
-        topic_allow_declare=False,
-        topic_partitions=config.partitions,
-        topic_replication_factor=config.replication,
-        consumer_auto_offset_reset="earliest",
-        broker_session_timeout=config.session_timeout,
-        broker_heartbeat_interval=config.heartbeat_interval,
-        broker_rebalance_timeout=config.rebalance_timeout,
-        broker_commit_interval=config.commit_interval,
-        producer_acks=-1,
-        producer_linger=config.producer_linger,
-        producer_max_batch_size=config.max_batch_size,
-        producer_request_timeout=config.publish_timeout,
-        stream_buffer_maxsize=STREAM_BUFFER,
-        # Faust would otherwise take over the process's logging and streams.
-        worker_redirect_stdouts=False,
-    )
-    app.fetch_wait = config.fetch_wait
-    stop_flow_until_sought(app)
-    return app
-
-
-def _attach(
-    app: faust.App,
-    publisher: Publisher,
-    agent: Any,
-    topics: Sequence[str],
-    *,
-    limit: int,
-    deadline: float,
-    record_of: Callable[[str], type[Any]] | None = None,
-) -> None:
-    shell: AgentShell[Any] = AgentShell(
-        agent,
-        record_of=record_of or _record_of,
-        publisher=publisher,
-        crash=app.crash,
-        limit=limit,
-        deadline=deadline,
-    )
-    channel = app.topic(
-        *topics,
-        key_type=bytes,
-        value_type=bytes,
-        key_serializer="raw",
-        value_serializer="raw",
-    )
-
-    async def run(stream: StreamT[Any]) -> None:
-        await shell.run(stream)
-
-    app.agent(channel, name=f"{app.conf.id}.{agent.stage}")(run)
-
-
-def _record_of(topic: str) -> type[schemas.Record]:
-    record = TOPICS[topic].record
-    assert record is not None
-    return record
-
-
-def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _App:
-    app = _new_app("search", config)
+def _search(config: StreamConfig, site_config: SiteConfig, unread: Backlog) -> App:
+    app = new_app("search", config)
     searcher = SearchChain(site_config)
-    posts = LazyPosts(config.database_url) if config.database_url else None
+    posts = LazyPool(config.database_url) if config.database_url else None
     app.resources = [searcher, posts] if posts is not None else [searcher]
     searches = site_config.get_int("stream_max_searches_in_flight")
     agent = SearchAgent(
@@ -202,13 +125,13 @@ def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> 
         site_config=site_config,
         clock=utc_now,
         posts=posts,
-        slots=asyncio.Semaphore(searches),
-        backlog=backlog,
+        slots=Slots(lambda: site_config.get_int("stream_max_searches_in_flight")),
+        backlog=unread,
         patience=SEARCH_PATIENCE,
         budget=SEARCH_BUDGET,
     )
     # More are taken than are searched: some are parked, and one with a deadline must be known of.
-    _attach(
+    attach(
         app,
         Publisher(app),
         agent,
@@ -219,8 +142,10 @@ def _search(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> 
     return app
 
 
-def _fetch(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _App:
-    app = _new_app("fetch", config)
+def _fetch(
+    config: StreamConfig, site_config: SiteConfig, unread: Backlog, unscored: Backlog
+) -> App:
+    app = new_app("fetch", config)
     fetcher = PageFetcher(site_config, cache_setting="stream_page_cache_seconds")
     app.resources = [fetcher]
     fetches = site_config.get_int("stream_max_fetches_in_flight")
@@ -228,19 +153,30 @@ def _fetch(config: StreamConfig, site_config: SiteConfig, backlog: Backlog) -> _
         fetcher=fetcher,
         site_config=site_config,
         clock=utc_now,
-        slots=asyncio.Semaphore(fetches),
-        backlog=backlog,
+        slots=Slots(lambda: site_config.get_int("stream_max_fetches_in_flight")),
+        backlog=unread,
+        unscored=unscored,
+        patience=FETCH_PATIENCE,
     )
-    _attach(app, Publisher(app), agent, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
+    attach(app, Publisher(app), agent, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
     return app
 
 
-def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
-    app = _new_app("join", config)
+def _join(config: StreamConfig, site_config: SiteConfig, unscored: Backlog) -> App:
+    app = new_app("join", config)
     publisher = Publisher(app)
-    table = RequestTable(app, publisher, broker=config.broker, partitions=config.partitions)
-    score = ScoreStage(table=table, site_config=site_config, clock=utc_now)
-    _attach(
+    table = StateTable(
+        app,
+        publisher,
+        JoinCodec(),
+        name=JOIN_TABLE,
+        follows="search.hits",
+        partition_of=key_partitioner(config.partitions),
+        broker=config.broker,
+        partitions=config.partitions,
+    )
+    score = ScoreStage(table=table, site_config=site_config, clock=utc_now, backlog=unscored)
+    attach(
         app,
         publisher,
         score,
@@ -249,27 +185,11 @@ def _join(config: StreamConfig, site_config: SiteConfig) -> _App:
         deadline=SCORE_DEADLINE,
         record_of=JOIN_RECORDS.__getitem__,
     )
-
-    async def send_due() -> None:
-        # A timer may not write tables: it only tells the agent, which decides.
-        # An exception here would end the worker for what the next tick may well do.
-        try:
-            await _send_due(table, publisher, utc_now())
-        except Exception:
-            logger.exception("could not send what is due; trying again")
-
-    async def look_for_unread() -> None:
-        try:
-            await table.look_for_unread()
-        except Exception:
-            logger.exception("could not compare the states with their log; trying again")
-
-    app.timer(config.due_interval, name=f"{app.conf.id}.due")(send_due)
-    app.timer(UNREAD_INTERVAL, name=f"{app.conf.id}.unread")(look_for_unread)
+    _keep_time(app, config, table, lambda: _send_due(table, publisher, utc_now()))
     return app
 
 
-async def _send_due(table: RequestTable, publisher: Publisher, now: datetime) -> None:
+async def _send_due(table: StateTable[JoinState], publisher: Publisher, now: datetime) -> None:
     due = table.pop_due(now)
     if due:
         await asyncio.gather(
@@ -280,8 +200,77 @@ async def _send_due(table: RequestTable, publisher: Publisher, now: datetime) ->
         )
 
 
-def _alert(config: StreamConfig) -> _App:
-    app = _new_app("alert", config)
+def _alert(config: StreamConfig, site_config: SiteConfig) -> App:
+    app = new_app("alert", config)
     publisher = Publisher(app)
-    _attach(app, publisher, AlertAgent(), ["audit.findings"], limit=1, deadline=ALERT_DEADLINE)
+    delivery = Delivery(site_config)
+    app.resources = [delivery]
+    table: StateTable[AlertState] = StateTable(
+        app,
+        publisher,
+        AlertCodec(),
+        name=ALERT_TABLE,
+        follows="audit.findings",
+        partition_of=partition_of_alert,
+        broker=config.broker,
+        partitions=config.partitions,
+    )
+    stage = AlertStage(
+        table=table, channels=Channels(delivery), site_config=site_config, clock=utc_now
+    )
+    attach(
+        app,
+        publisher,
+        stage,
+        list(ALERT_RECORDS),
+        limit=1,
+        deadline=ALERT_DEADLINE,
+        record_of=ALERT_RECORDS.__getitem__,
+    )
+    _keep_time(app, config, table, lambda: send_alerts_due(table, publisher, utc_now()))
+    digest = Digest(
+        broker=config.broker,
+        publisher=publisher,
+        site_config=site_config,
+        ours=lambda: table.owns(key_partitioner(config.partitions)(DIGEST_KEY)),
+        parked=lambda: sum(len(state.parked) for state in table.states()),
+    )
+    _every(app, DIGEST_INTERVAL, "digest", lambda: digest.look(utc_now()))
     return app
+
+
+def _audit(config: StreamConfig) -> App:
+    app = new_app("audit", config)
+    pool = LazyPool(config.database_url)
+    app.resources = [pool]
+    attach(
+        app,
+        Publisher(app),
+        AuditLogStage(pool),
+        ["audit.findings"],
+        limit=1,
+        deadline=AUDIT_DEADLINE,
+    )
+    return app
+
+
+def _keep_time(
+    app: faust.App,
+    config: StreamConfig,
+    table: StateTable[Any],
+    send_due: Callable[[], Awaitable[None]],
+) -> None:
+    """Timers for a table. They may not write it: they only tell its agent, which decides."""
+    _every(app, config.due_interval, "due", send_due)
+    _every(app, UNREAD_INTERVAL, "unread", table.look_for_unread)
+
+
+def _every(app: faust.App, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def tick() -> None:
+        # An exception in a timer would end the worker for what the next tick may well do.
+        try:
+            await work()
+        except Exception:
+            logger.exception("%s: %s failed, trying again", app.conf.id, name)
+
+    app.timer(seconds, name=f"{app.conf.id}.{name}")(tick)

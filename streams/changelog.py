@@ -1,41 +1,48 @@
-"""The join's states as their changelog tells them, whoever wrote it.
+"""States as their changelog tells them, whoever wrote it.
 
 A worker that was paused, or that is slow to hear of a rebalance, goes on for a moment with
 partitions that are another's by then. Kafka does not stop it from writing; so the log decides. Each
 partition has one owner, who knows the offset that its next record will have. A record that comes to
 stand further on was preceded by another worker's, and these are read and merged before anything is
-done: with the rule of `streams.join.merge`, everyone who reads the same log comes to the same
-states, and the first to close a request in the log decides with which pages.
+done: everyone who reads the same log with the same rule comes to the same states. In the join
+(`streams.join.merge`) the first to close a request in the log decides with which pages.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from datetime import datetime
+from typing import Protocol, TypeVar
 
-import msgspec
+__all__ = ["Changelog", "StateCodec"]
 
-from streams.join import JoinState, Phase, decode_state, encode_state, merge
-
-__all__ = ["Changelog", "decoded"]
-
-logger = logging.getLogger(__name__)
+S = TypeVar("S")
 
 
-class _Peek(msgspec.Struct):
-    """So much of a state as tells mostly which of two stands."""
+class StateCodec(Protocol[S]):
+    """How states are stored, and which of two stands."""
 
-    phase: Phase
+    def encode(self, state: S) -> bytes:
+        """The state as stored."""
 
+    def decode(self, key: bytes, data: bytes) -> S | None:
+        """The state as read, None (and a word in the log) when it is damaged."""
 
-_peek = msgspec.json.Decoder(_Peek)
+    def merge(self, before: bytes, logged: bytes) -> bytes:
+        """What stands when `logged` was appended to a log that had led to `before`."""
+
+    def due_at(self, state: S) -> datetime:
+        """When the clock should tick for it next."""
 
 
 class Changelog:
     """States by record key in `data`, as encoded, and how far each partition has been read."""
 
-    def __init__(self, data: MutableMapping[bytes, bytes]) -> None:
+    def __init__(
+        self, data: MutableMapping[bytes, bytes], merge: Callable[[bytes, bytes], bytes]
+    ) -> None:
         self.data = data
+        self._merge = merge
         self._next: dict[int, int] = {}
 
     def unread_before(self, partition: int, offset: int) -> int | None:
@@ -59,7 +66,7 @@ class Changelog:
     def apply(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
         """Merge a record as the log has it."""
         before = self.data.get(key)
-        self._put(key, value if value is None or before is None else _merged(before, value))
+        self._put(key, value if value is None or before is None else self._merge(before, value))
         self._read(partition, offset)
 
     def _put(self, key: bytes, value: bytes | None) -> None:
@@ -70,29 +77,3 @@ class Changelog:
 
     def _read(self, partition: int, offset: int) -> None:
         self._next[partition] = max(self._next.get(partition, 0), offset + 1)
-
-
-def decoded(key: bytes, data: bytes | None) -> JoinState | None:
-    """The state, None when there is none or it is damaged."""
-    if data is None:
-        return None
-    try:
-        return decode_state(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        logger.error("the state of request %r is damaged and left out", key)
-        return None
-
-
-def _merged(before: bytes, logged: bytes) -> bytes:
-    try:
-        was, comes = _peek.decode(before).phase, _peek.decode(logged).phase
-        if was is not comes:
-            order = tuple(Phase)
-            return logged if order.index(comes) > order.index(was) else before
-        if comes is not Phase.COLLECTING:
-            return before
-        old, new = decode_state(before), decode_state(logged)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return logged  # one is damaged: the later one can be read, or an event starts it anew
-    state = merge(old, new)
-    return logged if state == new else encode_state(state)

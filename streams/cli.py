@@ -16,13 +16,16 @@ from aiokafka.errors import KafkaError
 import schemas
 from citeflow.errors import CiteflowError
 from citeflow.settings import SiteConfig
-from streams.apps import APP_NAMES, required_topics
+from streams.apps import APP_NAMES, EVERY_APP, required_topics
+from streams.cli_findings import add_findings
 from streams.cli_rejected import add_rejected
 from streams.cli_replay import add_replay
 from streams.client import Client
 from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
 from streams.health import serving_health
+from streams.last_words import say_last_words
+from streams.live_settings import following_settings
 from streams.log_reader import contexts
 from streams.process import end_in, run_until_signal
 from streams.profile import PROFILE_ENV, load_config
@@ -43,6 +46,8 @@ OK, FAILED, NOT_SEARCHED, TIMED_OUT = 0, 1, 3, 4
 
 # Beyond the worker's own bound on stopping, for the broker and whatever else must end.
 STOP_MARGIN = 1.2
+# And for what a worker says on Discord when it ends on a fault.
+LAST_WORDS = 8.0
 # What a development run may take to stop as a whole, with its broker and its worker.
 DEV_STOP_GRACE = 4.5
 
@@ -84,23 +89,29 @@ async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
             f" --broker {local.broker}"
         )
         say("Ctrl-C stops everything")
-        return await _until_stopped(runner, DEV_STOP_GRACE)
+        return await _until_stopped(runner, DEV_STOP_GRACE, SiteConfig())
 
 
 async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
+    if "audit" in (arguments.app or ()) and not config.database_url:
+        say("error: the copy of findings needs CITEFLOW_DATABASE_URL")
+        return FAILED
     await wait_for_topics(config, timeout=arguments.broker_timeout)
-    runner = WorkerRunner(config, SiteConfig(), apps=arguments.app or APP_NAMES)
+    site_config = SiteConfig()
     async with contextlib.AsyncExitStack() as stack:
+        outages = await stack.enter_async_context(following_settings(config, site_config))
+        runner = WorkerRunner(config, site_config, apps=arguments.app or APP_NAMES)
         if arguments.health_port is not None:
             await stack.enter_async_context(
                 serving_health(arguments.health_port, runner.unready, host=arguments.health_host)
             )
         await stack.enter_async_context(runner)
+        await stack.enter_async_context(outages.reported_to(runner.report))
         say("worker ready")
-        return await _until_stopped(runner, config.stop_timeout + STOP_MARGIN)
+        return await _until_stopped(runner, config.stop_timeout + STOP_MARGIN, site_config)
 
 
-async def _until_stopped(runner: WorkerRunner, grace: float) -> int:
+async def _until_stopped(runner: WorkerRunner, grace: float, site_config: SiteConfig) -> int:
     try:
         await runner.wait()
     except asyncio.CancelledError:
@@ -108,6 +119,8 @@ async def _until_stopped(runner: WorkerRunner, grace: float) -> int:
     except (WorkerCrashedError, WorkerStuckError) as exc:
         # Said at once, and the end made sure of: what is broken may also hang when stopped.
         say(f"error: {exc}")
+        end_in(grace + LAST_WORDS, FAILED)
+        await say_last_words(site_config, str(exc))
         end_in(grace, FAILED)
         return FAILED
     return OK
@@ -183,6 +196,8 @@ def _set_up_logging(verbose: bool) -> None:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
+    # Its log tells addresses, of webhooks as well, which are secret.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     if not verbose:
         # Faust and its client log every ordinary rebalance and shutdown as an error or warning;
         # what matters of theirs ends the worker and is reported by it.
@@ -231,7 +246,7 @@ def _parser() -> argparse.ArgumentParser:
         "CITEFLOW_BROKER=kafka:9092 python -m streams worker",
     )  # fmt: skip
     worker.add_argument(
-        "--app", action="append", choices=APP_NAMES, help="run only this one; repeatable"
+        "--app", action="append", choices=EVERY_APP, help="run only this one; repeatable"
     )
     worker.add_argument(
         "--broker-timeout", type=float, default=60.0, help="seconds to wait for the broker"
@@ -242,7 +257,7 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--health-host", default="127.0.0.1", help="address to serve them on")
 
     topics = command(
-        "topics", _topics, f"Create, check or list the {len(TOPICS)} topics and the changelog.",
+        "topics", _topics, f"Create, check or list the {len(TOPICS)} topics and the changelogs.",
         "python -m streams topics check",
     )  # fmt: skip
     topics.add_argument("action", choices=("create", "check", "list"))
@@ -257,6 +272,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_rejected(command)
     add_replay(command)
+    add_findings(command)
     found = command(
         "contexts", _contexts, "Print contexts as JSON lines, each once.",
         "python -m streams contexts --follow",

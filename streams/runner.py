@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
 from aiokafka.errors import KafkaError
 
+from citeflow.findings import Finding
 from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, build_apps, required_topics
+from streams.audit import audit_record
 from streams.config import StreamConfig
+from streams.publisher import Publisher, PublishError
 from streams.topics import ensure_topics
 from streams.voice import say
 from streams.watchdog import Watchdog, unready
@@ -93,6 +98,17 @@ class WorkerRunner:
     def unready(self) -> dict[str, str]:
         """Why the worker is not ready, by application; empty when it is."""
         return {app.conf.id: reason for app in self._apps if (reason := unready(app))}
+
+    async def report(self, finding: Finding) -> None:
+        """Put a finding of the process itself on its topic; one that cannot be sent is logged."""
+        now = datetime.now(UTC)
+        record = audit_record(
+            finding, stage="worker", request_id=f"worker {now.isoformat()}", timestamp=now
+        )
+        try:
+            await Publisher(self._apps[0]).send(msgspec.structs.replace(record, request_id=None))
+        except PublishError as exc:
+            logger.error("a finding could not be sent: %s: %s", finding.title, exc)
 
     async def wait(self) -> None:
         """Wait until an application ends.

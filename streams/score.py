@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 import schemas
+from agents.backlog import Backlog
 from agents.base import Emit, Inbound
 from agents.score import build_context, failed_context
 from citeflow.findings import collect_findings
@@ -15,7 +16,7 @@ from citeflow.settings import SiteConfig
 from streams.audit import audit_record
 from streams.join import CloseReason, Emitted, JoinState, Phase, resume, step
 from streams.publisher import PublishError, RecordTooLargeError
-from streams.request_table import RequestTable
+from streams.state_table import StateTable
 
 __all__ = ["JOIN_RECORDS", "ScoreStage"]
 
@@ -33,16 +34,23 @@ class ScoreStage:
 
     Order matters: the closing state is stored before the context is sent, so that after a crash
     the same pages are judged again; the finished state is stored after the broker has it.
+    `backlog` is told how old pages are when their turn comes.
     """
 
     stage = "score"
 
     def __init__(
-        self, *, table: RequestTable, site_config: SiteConfig, clock: Callable[[], datetime]
+        self,
+        *,
+        table: StateTable[JoinState],
+        site_config: SiteConfig,
+        clock: Callable[[], datetime],
+        backlog: Backlog,
     ) -> None:
         self._table = table
         self._site_config = site_config
         self._clock = clock
+        self._backlog = backlog
 
     def request_id(self, event: Inbound[JoinRecord]) -> str:
         """The request the event belongs to."""
@@ -50,6 +58,13 @@ class ScoreStage:
 
     async def handle(self, event: Inbound[JoinRecord], emit: Emit) -> None:
         """Step the join, store what it knows, and emit the context when it closes."""
+        if isinstance(event.record, schemas.PageFetched):
+            with self._backlog.handling(event.record.fetched_at):
+                await self._join(event, emit)
+        else:
+            await self._join(event, emit)
+
+    async def _join(self, event: Inbound[JoinRecord], emit: Emit) -> None:
         state, closing = await self._step(event)
         if closing is None or state is None or state.hits is None:
             return
@@ -98,7 +113,7 @@ class ScoreStage:
         )
         while state is not before:
             try:
-                before = await self._table.put(key, state, partition=event.origin.partition)
+                before = await self._table.put(key, state)
             except RecordTooLargeError:
                 page = _without_text(event.record)
                 if page is None:
@@ -123,7 +138,7 @@ class ScoreStage:
             arrived_at=event.origin.timestamp,
             remember=self._remember(),
         )
-        await self._table.put(context.key, done, partition=event.origin.partition)
+        await self._table.put(context.key, done)
 
     def _remember(self) -> timedelta:
         seconds = self._site_config.get_float("stream_join_tombstone_seconds")

@@ -16,6 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 import schemas
 
 __all__ = [
+    "ALERT_TABLE",
     "JOIN_TABLE",
     "TOPICS",
     "TopicError",
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 DAY_MS = 24 * 60 * 60 * 1000
 JOIN_TABLE = "requests"
+ALERT_TABLE = "alerts"
 
 VISIBLE_TRIES, VISIBLE_DELAY = 50, 0.2
 
@@ -69,6 +71,7 @@ TOPICS: Mapping[str, TopicSpec] = {
         TopicSpec("context.replayed", schemas.ContextReady, 30),
         TopicSpec("audit.findings", schemas.AuditFinding, 90),
         TopicSpec("join.due", schemas.JoinDue, 1),
+        TopicSpec("alerts.due", schemas.AlertDue, 1),
         TopicSpec("events.rejected", schemas.EventRejected, 90),
     )
 }
@@ -81,12 +84,12 @@ def topic_of(record: schemas.Record) -> str:
     return _BY_RECORD[type(record)]
 
 
-def changelog_spec(app_id: str) -> TopicSpec:
-    """The changelog of the join's table in the application `app_id`.
+def changelog_spec(app_id: str, table: str = JOIN_TABLE) -> TopicSpec:
+    """The changelog of a table in the application `app_id`.
 
     Compacted and never deleted by age: recovery stalls when a changelog's start has moved.
     """
-    return TopicSpec(f"{app_id}-{JOIN_TABLE}-changelog", None, None, "compact")
+    return TopicSpec(f"{app_id}-{table}-changelog", None, None, "compact")
 
 
 async def ensure_topics(

@@ -27,7 +27,7 @@ _MAX_WORDS = 16
 # occur so that the limit cuts the least related posts.
 _SQL = """
 SELECT title, slug, published_at
-FROM posts
+FROM {table}
 WHERE status = 'published' AND (title ILIKE ANY($1::text[]) OR slug ILIKE ANY($1::text[]))
 ORDER BY (
     SELECT count(*) FROM unnest($1::text[]) AS pattern
@@ -36,6 +36,7 @@ ORDER BY (
 LIMIT 200
 """.strip()
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _WORD = re.compile(r"\w+")
 _MIN_WORD_LENGTH = 4
 # Words of four or more letters that say nothing about a subject.
@@ -84,8 +85,13 @@ def _published(row: Mapping[str, Any]) -> float:
     return value.timestamp() if isinstance(value, datetime) else float("-inf")
 
 
-async def find_internal_links(pool: FetchPool | None, topic: str) -> list[InternalLink]:
+async def find_internal_links(
+    pool: FetchPool | None, topic: str, *, table: str = "posts"
+) -> list[InternalLink]:
     """Published posts whose title or slug shares a word with `topic`, at most 5.
+
+    `table` is a table or view with the columns of `ops/sql/posts.sql`, as PostgreSQL spells its
+    name, with its schema before a dot if it needs one.
 
     Words are whole, of four or more characters, and not stop-words; posts that share more of
     them come first, then later ones, then by slug. No pool, or no such word: no query and no
@@ -96,7 +102,8 @@ async def find_internal_links(pool: FetchPool | None, topic: str) -> list[Intern
     if pool is None or not words:
         return []
     try:
-        rows = await pool.fetch(_SQL, [f"%{word}%" for word in words])
+        query = _SQL.format(table=_quoted(table))
+        rows = await pool.fetch(query, [f"%{word}%" for word in words])
         ranked = _rank(rows, set(words))
     except Exception as exc:  # noqa: BLE001 - the pool is the caller's; its faults cost one section
         logger.warning("internal links left out: %s", type(exc).__name__)
@@ -111,6 +118,14 @@ async def find_internal_links(pool: FetchPool | None, topic: str) -> list[Intern
         )
         return []
     return ranked[:MAX_INTERNAL_LINKS]
+
+
+def _quoted(table: str) -> str:
+    """An SQL identifier. Raises `ValueError` for what is no plain name."""
+    parts = table.strip().split(".")
+    if len(parts) > 2 or not all(_NAME.fullmatch(part) for part in parts):
+        raise ValueError("internal_links_table is not the name of a table")
+    return ".".join(f'"{part}"' for part in parts)
 
 
 def _rank(rows: Any, words: set[str]) -> list[InternalLink]:

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -26,7 +27,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-__all__ = ["database_url", "postgres_url"]
+__all__ = ["LocalPostgres", "database_url", "local_postgres", "postgres_url"]
 
 _START_SECONDS = 30.0
 _INITDB_OPTIONS = ("--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")
@@ -64,40 +65,72 @@ def _container_server() -> Iterator[str]:
         yield container.get_connection_url()
 
 
+class LocalPostgres:
+    """A server of one's own on a Unix socket in `home`, which can be stopped and started again.
+
+    Not under pytest's tmp_path: a socket path may have 107 bytes, and the server's user must be
+    able to enter the directory.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._install, self._user = _installation(home), _unprivileged_user()
+        self._data, self._log = home / "data", home / "log"
+        self._server: subprocess.Popen[bytes] | None = None
+        if self._user is not None:
+            home.chmod(0o755)
+            self._data.mkdir()
+            os.chown(self._data, self._user, -1)
+        initdb = self._run("initdb", "-U", "postgres", "--auth=trust", *_INITDB_OPTIONS)
+        if initdb.wait(_START_SECONDS) != 0:
+            raise RuntimeError(f"initdb failed:\n{self._log.read_text(errors='replace')}")
+
+    @property
+    def url(self) -> str:
+        """The URL of the maintenance database."""
+        return f"postgresql://postgres@/postgres?host={self._data}"
+
+    def start(self) -> None:
+        """Start and wait until connections are accepted."""
+        self._server = self._run("postgres", "-k", str(self._data), "-h", "", *_SERVER_OPTIONS)
+        _wait_until_ready(self._server, self._data, self._log)
+
+    def stop(self) -> None:
+        """Stop, with whoever is connected thrown out."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
+        try:
+            server.wait(_START_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+    def _run(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [str(self._install / "bin" / program), "-D", str(self._data), *arguments]
+        with self._log.open("ab") as output:
+            return subprocess.Popen(command, stdout=output, stderr=output, user=self._user)
+
+
 @contextmanager
-def _local_server() -> Iterator[str]:
-    # Not under pytest's tmp_path: a socket path may have 107 bytes, and the server's user must be
-    # able to enter the directory.
+def local_postgres() -> Iterator[LocalPostgres]:
+    """A running server."""
     home = Path(tempfile.mkdtemp(prefix="citeflow-pg-"))
     try:
-        install, user = _installation(home), _unprivileged_user()
-        data, log = home / "data", home / "log"
-        if user is not None:
-            home.chmod(0o755)
-            data.mkdir()
-            os.chown(data, user, -1)
-        with log.open("wb") as output:
-
-            def start(program: str, *arguments: str) -> subprocess.Popen[bytes]:
-                command = [str(install / "bin" / program), "-D", str(data), *arguments]
-                return subprocess.Popen(command, stdout=output, stderr=output, user=user)
-
-            initdb = start("initdb", "-U", "postgres", "--auth=trust", *_INITDB_OPTIONS)
-            if initdb.wait(_START_SECONDS) != 0:
-                raise RuntimeError(f"initdb failed:\n{log.read_text(errors='replace')}")
-            server = start("postgres", "-k", str(data), "-h", "", *_SERVER_OPTIONS)
+        server = LocalPostgres(home)
         try:
-            _wait_until_ready(server, data, log)
-            yield f"postgresql://postgres@/postgres?host={data}"
+            server.start()
+            yield server
         finally:
-            server.terminate()
-            try:
-                server.wait(_START_SECONDS)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            server.stop()
     finally:
         shutil.rmtree(home)
+
+
+@contextmanager
+def _local_server() -> Iterator[str]:
+    with local_postgres() as server:
+        yield server.url
 
 
 def _unprivileged_user() -> int | None:

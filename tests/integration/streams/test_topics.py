@@ -64,7 +64,7 @@ async def test_commands(stream_config: StreamConfig) -> None:
     assert run("topics", "create").returncode == 0
     assert run("topics", "check").returncode == 0
     listed = run("topics", "list")
-    assert listed.stdout.count("4 partitions") == 9
+    assert listed.stdout.count("4 partitions") == 11
     assert run("contexts").stdout == ""
     for result in (before, contexts, listed):
         assert "Traceback" not in result.stderr

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import schemas
 from agents import Inbound
 from agents.fetch import FetchAgent
+from agents.slots import Slots
 from citeflow.fetch import FetchOutcome, FetchStatus
 from citeflow.findings import collect_findings
 from citeflow.settings import SiteConfig
@@ -58,7 +59,7 @@ async def pages_for(
         fetcher=web,
         site_config=SiteConfig(settings, environ={}),
         clock=lambda: NOW,
-        slots=asyncio.Semaphore(slots),
+        slots=Slots(lambda: slots),
     )
     sent: list[schemas.PageFetched] = []
 

@@ -10,8 +10,10 @@ import pytest
 
 import schemas
 from agents import Inbound
+from agents import backlog as backlog_module
 from agents.backlog import Backlog
 from agents.search import SearchAgent
+from agents.slots import Slots
 from citeflow.findings import collect_findings
 from citeflow.search import SearchAttempt, SearchHit, SearchOutcome, SearchProvenance, SearchStatus
 from citeflow.settings import SiteConfig
@@ -321,7 +323,7 @@ async def test_all_searching_ends_within_the_budget() -> None:
 
 async def test_a_deadline_is_kept_though_no_slot_is_free() -> None:
     """A request that does not get its turn before its deadline is answered `timeout` by then."""
-    slots = asyncio.Semaphore(1)
+    slots = Slots(lambda: 1)
     await slots.acquire()
     agent = SearchAgent(
         searcher=Engine(FOUND),
@@ -345,8 +347,11 @@ async def test_a_deadline_is_kept_though_no_slot_is_free() -> None:
     assert (hits.status, hits.hits) == ("timeout", ())
 
 
-async def test_no_search_is_begun_while_reading_is_behind() -> None:
+async def test_no_search_is_begun_while_reading_is_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The request waits until younger hits are taken, at most until its deadline."""
+    monkeypatch.setattr(backlog_module, "LINGER_SECONDS", 0.0)
     backlog = Backlog(lambda: NOW)
     engine = Engine(FOUND)
     agent = SearchAgent(
@@ -362,12 +367,12 @@ async def test_no_search_is_begun_while_reading_is_behind() -> None:
 
     request = schemas.TopicRequested(topic="x", request_id="r-1")
     event = Inbound(request, schemas.Origin("topics.requested", 3, 41, SENT, None))
-    with backlog.reading(NOW - timedelta(seconds=21)):
+    with backlog.handling(NOW - timedelta(seconds=21)):
         handling = asyncio.create_task(agent.handle(event, emit))
         for _ in range(10):
             await asyncio.sleep(0)
         assert engine.asked == []
-        with backlog.reading(NOW - timedelta(seconds=5)):
+        with backlog.handling(NOW - timedelta(seconds=5)):
             await asyncio.wait_for(handling, 5)
     assert len(engine.asked) == len(sent) == 1
 
@@ -389,6 +394,6 @@ async def test_a_search_does_not_wait_for_ever() -> None:
 
     request = schemas.TopicRequested(topic="x", request_id="r-1")
     event = Inbound(request, schemas.Origin("topics.requested", 3, 41, SENT, None))
-    with backlog.reading(NOW - timedelta(hours=1)):
+    with backlog.handling(NOW - timedelta(hours=1)):
         await asyncio.wait_for(agent.handle(event, emit), 5)
     assert len(engine.asked) == 1

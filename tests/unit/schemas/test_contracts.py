@@ -54,6 +54,7 @@ EXAMPLES: dict[str, schemas.Record] = {
         dedup_key="d", extra={"n": [1, {"a": None}]},
     ),
     "join.due": schemas.JoinDue(request_id="r", due_at=T0),
+    "alerts.due": schemas.AlertDue(kind="k", source="s", due_at=T0, slot=1),
     "events.rejected": schemas.EventRejected(
         event_id="e", stage="search", error="no", topic="topics.requested", partition=0, offset=1,
         timestamp=T0, value=b"\xff\x00", value_size=2, value_sha256="0" * 64, record_key=b"\xfe",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import schemas
-from streams.changelog import Changelog, decoded
+from streams.changelog import Changelog
 from streams.join import (
     CloseReason,
     Emitted,
@@ -20,10 +20,12 @@ from streams.join import (
     resume,
     step,
 )
+from streams.join_codec import JoinCodec
 from tests.unit.streams.test_join import DEADLINE, REMEMBER, T0, hits_of, page_of, run
 
 Event = schemas.SearchHits | schemas.PageFetched | schemas.JoinDue
 KEY = b"r"
+CODEC = JoinCodec()
 
 Sent = tuple[CloseReason | None, tuple[tuple[int, str], ...], str]
 
@@ -46,14 +48,15 @@ class Worker:
     def __init__(self, broker: Broker, events: list[Event]) -> None:
         self.broker = broker
         self.events = events
-        self.changelog = Changelog({})
+        self.changelog = Changelog({}, CODEC.merge)
         for offset, value in enumerate(broker.log):
             self.changelog.apply(0, offset, KEY, value)
         self.handling: Generator[None, None, None] | None = None
 
     @property
     def state(self) -> JoinState | None:
-        return decoded(KEY, self.changelog.data.get(KEY))
+        data = self.changelog.data.get(KEY)
+        return CODEC.decode(KEY, data) if data is not None else None
 
     def advance(self) -> bool:
         """One step. False when there is nothing left to do."""
@@ -182,9 +185,9 @@ def test_two_that_collect_are_put_together() -> None:
 
 def test_damage_is_overwritten() -> None:
     """A value that is no state neither stays nor stops the reading of the log."""
-    changelog = Changelog({})
+    changelog = Changelog({}, CODEC.merge)
     changelog.apply(0, 0, KEY, b"\xff{")
-    assert decoded(KEY, changelog.data[KEY]) is None
+    assert CODEC.decode(KEY, changelog.data[KEY]) is None
     good = encode_state(JoinState(phase=Phase.DONE, due_at=T0))
     changelog.apply(0, 1, KEY, good)
     assert changelog.data[KEY] == good

@@ -1,4 +1,4 @@
-"""The site's own posts, read from PostgreSQL."""
+"""PostgreSQL, as a worker uses it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import asyncpg
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LazyPosts"]
+__all__ = ["LazyPool"]
 
 
-class LazyPosts:
-    """The posts database, connected at first use and again after it went away.
+class LazyPool:
+    """A pool of connections, made at first use and again after the database went away.
 
     A worker starts and works without it: a failing query is the caller's to report.
     """
@@ -28,15 +28,22 @@ class LazyPosts:
 
     async def fetch(self, query: str, *args: Any, timeout: float | None = None) -> Sequence[Any]:
         """Run a query. Raises what asyncpg raises."""
+        rows: Sequence[Any] = await (await self._opened()).fetch(query, *args, timeout=timeout)
+        return rows
+
+    async def execute(self, query: str, *args: Any) -> None:
+        """Run a statement. Raises what asyncpg raises."""
+        await (await self._opened()).execute(query, *args)
+
+    async def _opened(self) -> asyncpg.Pool[Any]:
         async with self._lock:
             if self._pool is None:
                 self._pool = await asyncpg.create_pool(
                     self._url, min_size=0, max_size=4, timeout=5, command_timeout=5
                 )
-        rows: Sequence[Any] = await self._pool.fetch(query, *args, timeout=timeout)
-        return rows
+        return self._pool
 
-    async def __aenter__(self) -> LazyPosts:
+    async def __aenter__(self) -> LazyPool:
         return self
 
     async def __aexit__(
