@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import subprocess
 import sys
 import time
@@ -68,6 +69,8 @@ async def measure(origin: str, fetches: int, at_once: int) -> tuple[float, float
 
     async with PageFetcher(config) as fetcher:
         await asyncio.gather(*(fetcher.fetch(f"{origin}/warm/{n}") for n in range(at_once)))
+        gc.collect()
+        gc.freeze()  # as a worker does
         ticker = asyncio.create_task(tick())
         started = time.perf_counter()
         found = await asyncio.gather(*(fetcher.fetch(f"{origin}/{n}") for n in range(fetches)))
