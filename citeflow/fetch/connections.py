@@ -7,8 +7,10 @@ because a request cancelled at the wrong moment leaves its connection in it for 
 
 from __future__ import annotations
 
+import collections
 import functools
 import ssl
+import time
 
 import httpcore
 
@@ -28,6 +30,7 @@ class Lease:
     ) -> None:
         self.origin = origin
         self.reused = False
+        self.idle_since = 0.0
         self._backend = backend
         self._connection = httpcore.AsyncHTTPConnection(
             origin,
@@ -75,7 +78,7 @@ class Connections:
         self._backend = functools.partial(
             GuardedBackend, vet=vet, resolve=resolve, dial=dial, direct=direct
         )
-        self._idle: list[Lease] = []
+        self._idle: collections.deque[Lease] = collections.deque()  # the longest idle first
         self._closed = False
 
     async def fresh(self, origin: httpcore.Origin) -> Lease:
@@ -85,13 +88,20 @@ class Connections:
 
     async def take(self, origin: httpcore.Origin) -> Lease:
         """An idle connection to `origin`, or a fresh one."""
-        expired = [lease for lease in self._idle if not lease.is_idle()]
-        self._idle = [lease for lease in self._idle if lease not in expired]
-        found = next((lease for lease in self._idle if lease.origin == origin), None)
-        if found is not None:
-            self._idle.remove(found)
-            found.reused = True
-        for lease in expired:
+        ended: list[Lease] = []
+        oldest = time.monotonic() - CONNECT_LIMITS.keepalive_seconds
+        while self._idle and self._idle[0].idle_since < oldest:
+            ended.append(self._idle.popleft())
+        found: Lease | None = None
+        for lease in [lease for lease in reversed(self._idle) if lease.origin == origin]:
+            # Asked of the ones in question alone: it is a system call.
+            self._idle.remove(lease)
+            if lease.is_idle():
+                lease.reused = True
+                found = lease
+                break
+            ended.append(lease)
+        for lease in ended:
             await lease.aclose()
         return found or await self.fresh(origin)
 
@@ -102,6 +112,7 @@ class Connections:
         """
         kept = len(self._idle) < CONNECT_LIMITS.keepalive_connections
         if ended and kept and not self._closed and lease.is_idle():
+            lease.idle_since = time.monotonic()
             self._idle.append(lease)
         else:
             await lease.aclose()
@@ -109,6 +120,5 @@ class Connections:
     async def aclose(self) -> None:
         """Close what is idle; what is in use is closed when it is given back."""
         self._closed = True
-        idle, self._idle = self._idle, []
-        for lease in idle:
-            await lease.aclose()
+        while self._idle:
+            await self._idle.popleft().aclose()

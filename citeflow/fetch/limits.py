@@ -90,8 +90,11 @@ class ExtractLimits:
     # Peak use of the largest pages is below 800 MB; what wants more is killed before it makes the
     # machine swap.
     worker_memory_bytes: int = 1_500_000_000
-    # Native parsers leak a little; a worker lives for some ten seconds of work.
+    # libxml2 keeps every name of an element or attribute that it has met; pages of invented names
+    # make a worker grow by half a megabyte each. A worker lives for some ten seconds of work.
     jobs_per_worker: int = 500
+    # After a job. One that has read ordinary pages holds 150 MB at most.
+    worker_resident_bytes: int = 300_000_000
     # The guard, in characters of decoded HTML.
     html_chars: int = 2_000_000
     tags: int = 40_000

@@ -131,7 +131,7 @@ def _parse(text: str) -> httpx.URL:
         raise URLScrapeError("only http and https URLs are read")
     if url.userinfo:
         raise URLScrapeError("a URL with a user name or password is not read")
-    return url.copy_with(fragment=None)
+    return url.copy_with(fragment=None) if "#" in str(url) else url
 
 
 def _origin(url: httpx.URL) -> Origin:
