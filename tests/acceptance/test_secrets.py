@@ -26,7 +26,7 @@ async def test_no_secret_is_told(line_config: StreamConfig) -> None:
     """
     config = replace(line_config, database_url=f"postgresql://u:{PASSWORD}@127.0.0.1:1/none")
     async with DemoWeb() as web, playing_discord() as discord:
-        discord.script.extend([500, 404, "drop"])
+        discord.script.extend([500, "drop"])
         settings = web_settings(web.origin) | {
             "web_research_backends": "searxng,brave",
             "brave_api_key": API_KEY,
