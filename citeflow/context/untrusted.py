@@ -45,11 +45,26 @@ def clean_text(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text.strip()
-    seen = "".join(map(_visible, _NEWLINES.sub("\n", text)))
+    seen = _NEWLINES.sub("\n", text).translate(_VISIBLE)
     return "\n".join(stripped for line in seen.split("\n") if (stripped := line.strip()))
 
 
-@functools.lru_cache(maxsize=4096)
+class _Visible(dict[int, str]):
+    """What each character is seen as, for `str.translate`; worked out when it is first met."""
+
+    # More than any page needs; a page of all characters must not stay in memory.
+    LARGEST = 4096
+
+    def __missing__(self, code: int) -> str:
+        seen = _visible(chr(code))
+        if len(self) < self.LARGEST:
+            self[code] = seen
+        return seen
+
+
+_VISIBLE = _Visible()
+
+
 def _visible(char: str) -> str:
     if char == "\n":
         return char
@@ -62,7 +77,9 @@ def _visible(char: str) -> str:
 
 def clean_layout(text: str) -> str:
     """As `clean_text`, but lines keep their indentation, all but the first."""
-    seen = "".join(map(_visible, _NEWLINES.sub("\n", text)))
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    seen = _NEWLINES.sub("\n", text).translate(_VISIBLE)
     return "\n".join(line.rstrip() for line in seen.split("\n") if line.strip()).lstrip()
 
 
