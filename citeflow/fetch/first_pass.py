@@ -222,7 +222,7 @@ class _Reader:
 
     def _read_block(self, node: LexborNode, tag: str, depth: int) -> None:
         if tag == "pre":
-            self.lines.append(self._parted(node, "\n", depth).strip("\n"))
+            self.lines.append(self._parted(node, "\n", depth, whole=True).strip("\n"))
             return
         if tag == "tr" and node.css_first(_IN_LAYOUT_ROWS) is None:
             found = node.css("td, th")
@@ -234,8 +234,9 @@ class _Reader:
         self.read(node, depth + 1)
         self.end_line(short=tag in _SHORT)
 
-    def _parted(self, node: LexborNode, by: str, depth: int) -> str:
-        """The text of an element as it stands, its blocks and line breaks parted by `by`."""
+    def _parted(self, node: LexborNode, by: str, depth: int, *, whole: bool = False) -> str:
+        """The text of an element as it stands, its blocks and line breaks parted by `by`. `whole`:
+        with what is named as no text; in code that is how comments are coloured."""
         if depth > _DEPTH:
             raise _TooMuchError
         parts: list[str] = []
@@ -245,8 +246,8 @@ class _Reader:
                 parts.append(child.text() or "")
             elif tag == "br":
                 parts.append(by)
-            elif tag[:1].isalpha() and child.mem_id not in self._dropped:
-                text = self._parted(child, by, depth + 1)
+            elif tag[:1].isalpha() and (whole or child.mem_id not in self._dropped):
+                text = self._parted(child, by, depth + 1, whole=whole)
                 if tag not in _BLOCKS:
                     parts.append(text)
                     continue

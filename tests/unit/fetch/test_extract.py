@@ -91,10 +91,10 @@ def test_code_keeps_its_indentation_and_tables_their_cells(trusted: bool) -> Non
 def test_lines_within_code_may_be_elements() -> None:
     """Line breaks and blocks in it part lines as newlines do."""
     prose = "".join(f"<p>{SENTENCE} Paragraph {n} of the page.</p>" for n in range(8))
-    code = "<pre>if a:<br>    b()<div>    c()\n</div><div>d()</div></pre>"
+    code = "<pre>if a:<br>    b()<div>    c()\n</div><div>d() <i class=comment># e</i></div></pre>"
     lines = extract(f"<article>{prose}{code}{prose}</article>", max_chars=10_000).text.split("\n")
     at = lines.index("if a:")
-    assert lines[at : at + 4] == ["if a:", "    b()", "    c()", "d()"]
+    assert lines[at : at + 4] == ["if a:", "    b()", "    c()", "d() # e"]
 
 
 def test_indentation_is_bounded() -> None:
