@@ -36,6 +36,7 @@ from streams.alert import (
 from streams.audit_log import AuditLogStage
 from streams.config import StreamConfig
 from streams.database import LazyPool
+from streams.digest import Digest
 from streams.join import JoinState
 from streams.join_codec import JoinCodec
 from streams.kafka_transport import CarefulTransport, stop_flow_until_sought
@@ -72,6 +73,9 @@ ALERT_DEADLINE = 150.0
 AUDIT_DEADLINE = 300.0
 # Between two looks at whether memory has all that a changelog has, in seconds.
 UNREAD_INTERVAL = 10.0
+# The digest is sent by whoever has this partition of the findings.
+DIGEST_PARTITION = 0
+DIGEST_INTERVAL = 5.0
 # Events that Faust reads ahead per channel. Hits of twenty results are some 100 kB.
 STREAM_BUFFER = 128
 
@@ -328,6 +332,14 @@ def _alert(config: StreamConfig, site_config: SiteConfig) -> _App:
         record_of=ALERT_RECORDS.__getitem__,
     )
     _keep_time(app, config, table, lambda: send_alerts_due(table, publisher, utc_now()))
+    digest = Digest(
+        broker=config.broker,
+        changelog=changelog_spec(app.conf.id, ALERT_TABLE).name,
+        site_config=site_config,
+        publisher=publisher,
+        owns=lambda: table.owns(DIGEST_PARTITION),
+    )
+    _every(app, DIGEST_INTERVAL, "digest", lambda: digest.look(utc_now()))
     return app
 
 
@@ -352,22 +364,18 @@ def _keep_time(
     table: StateTable[Any],
     send_due: Callable[[], Awaitable[None]],
 ) -> None:
-    """Timers for a table. They may not write it: they only tell its agent, which decides.
+    """Timers for a table. They may not write it: they only tell its agent, which decides."""
+    _every(app, config.due_interval, "due", send_due)
+    _every(app, UNREAD_INTERVAL, "unread", table.look_for_unread)
 
-    An exception in a timer would end the worker for what the next tick may well do.
-    """
+
+def _every(app: faust.App, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """A timer. An exception in it would end the worker for what the next tick may well do."""
 
     async def tick() -> None:
         try:
-            await send_due()
+            await work()
         except Exception:
-            logger.exception("could not send what is due; trying again")
+            logger.exception("%s.%s failed; trying again", app.conf.id, name)
 
-    async def look() -> None:
-        try:
-            await table.look_for_unread()
-        except Exception:
-            logger.exception("could not compare the states with their log; trying again")
-
-    app.timer(config.due_interval, name=f"{app.conf.id}.due")(tick)
-    app.timer(UNREAD_INTERVAL, name=f"{app.conf.id}.unread")(look)
+    app.timer(seconds, name=f"{app.conf.id}.{name}")(tick)

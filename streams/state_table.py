@@ -170,6 +170,10 @@ class StateTable(Generic[S]):
         else:
             self._due.set(key, self._codec.due_at(state))
 
+    def owns(self, partition: int) -> bool:
+        """Whether a partition is this worker's now."""
+        return not self._app.rebalancing and partition in self._owned()
+
     def pop_due(self, now: datetime) -> list[tuple[bytes, datetime]]:
         """The keys of this worker's partitions that are due, with the time each was due.
 
