@@ -93,6 +93,14 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
             cooldown_minutes=15.0,
         ),
         FindingKind(
+            "worker_ended",
+            "critical",
+            "A worker ended on a fault: a crash, no way forward, or a broker that takes nothing. "
+            "Posted by the worker itself, and put on the topic by the next one.",
+            "Read its log; see that a supervisor starts it again.",
+            cooldown_minutes=0.0,
+        ),
+        FindingKind(
             "settings_database_down",
             "warn",
             "The settings cannot be read from PostgreSQL; the last known values are in force.",

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import logging
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -24,6 +24,7 @@ from streams.client import Client
 from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
 from streams.health import serving_health
+from streams.last_word import hand_in, last_word
 from streams.live_settings import following_settings
 from streams.log_reader import contexts
 from streams.process import end_in, run_until_signal
@@ -102,13 +103,21 @@ async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
             await stack.enter_async_context(
                 serving_health(arguments.health_port, runner.unready, host=arguments.health_host)
             )
+        await hand_in(site_config, config.broker)
         await stack.enter_async_context(runner)
         await stack.enter_async_context(outages.reported_to(runner.report))
         say("worker ready")
-        return await _until_stopped(runner, config.stop_timeout + STOP_MARGIN)
+        grace = config.stop_timeout + STOP_MARGIN
+        return await _until_stopped(
+            runner, grace, lambda exc: last_word(site_config, exc, seconds=config.stop_timeout)
+        )
 
 
-async def _until_stopped(runner: WorkerRunner, grace: float) -> int:
+async def _until_stopped(
+    runner: WorkerRunner,
+    grace: float,
+    tell: Callable[[Exception], Awaitable[None]] | None = None,
+) -> int:
     try:
         await runner.wait()
     except asyncio.CancelledError:
@@ -117,6 +126,8 @@ async def _until_stopped(runner: WorkerRunner, grace: float) -> int:
         # Said at once, and the end made sure of: what is broken may also hang when stopped.
         say(f"error: {exc}")
         end_in(grace, FAILED)
+        if tell is not None:
+            await tell(exc)
         return FAILED
     return OK
 

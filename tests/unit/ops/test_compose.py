@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from streams.apps import EVERY_APP
 from streams.config import StreamConfig
 
 ROOT = Path(__file__).parents[3]
@@ -101,6 +102,14 @@ def test_the_worker_waits_for_healthy_services(service: str) -> None:
     assert SERVICES["worker"]["depends_on"][service] == {"condition": "service_healthy"}
 
 
+def test_every_application_is_run_by_one_service() -> None:
+    """Search, fetch and join by the worker, alerts and the copy of findings by their own."""
+    commands = [service["command"] for service in SERVICES.values() if "command" in service]
+    assert sorted(word for words in commands for word in words if word in EVERY_APP) == sorted(
+        EVERY_APP
+    )
+
+
 def test_the_grace_period_lets_the_worker_drain() -> None:
     """Docker kills the worker only after its own time for stopping is over."""
     assert int(SERVICES["worker"]["stop_grace_period"].rstrip("s")) > StreamConfig().stop_timeout
@@ -114,7 +123,7 @@ def test_mounted_files_exist() -> None:
         for volume in service.get("volumes", [])
     ]
     files = [mount for mount in mounts if mount.startswith(".")]
-    assert files == ["./ops/sql/posts.sql"]
+    assert {"./ops/sql/posts.sql", "./ops/sql/audit_log.sql"} <= set(files)
     assert all((ROOT / name).is_file() for name in files)
 
 
