@@ -14,22 +14,23 @@ from datetime import datetime
 
 __all__ = ["Backlog"]
 
-# For so long what was last seen counts although nothing is being handled: between one event and
-# the next of a stage that handles them one by one.
-LINGER_SECONDS = 1.0
+# For so long the greatest age that was seen counts. A stage takes records from several partitions,
+# not all of which lie equally far behind, and those that it handles one by one leave gaps.
+LINGER_SECONDS = 2.0
 
 
 class Backlog:
-    """The age of the record that a stage of this process has taken last.
+    """The greatest age of the records that a stage of this process has taken lately.
 
-    It is zero while the stage has nothing in hand, and where the process has no such stage.
-    `clock` is the stream's.
+    It is zero when the stage has had nothing in hand for a moment, and where the process has no
+    such stage. `clock` is the stream's.
     """
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._in_hand = 0
         self._age = 0.0
+        self._seen_at = 0.0
         self._changed = asyncio.Event()
         self._reset: asyncio.TimerHandle | None = None
 
@@ -45,7 +46,11 @@ class Backlog:
             self._reset.cancel()
             self._reset = None
         self._in_hand += 1
-        self._set((self._clock() - made_at).total_seconds())
+        now = asyncio.get_running_loop().time()
+        age = (self._clock() - made_at).total_seconds()
+        if age >= self._age or now - self._seen_at > LINGER_SECONDS:
+            self._seen_at = now
+            self._set(age)
         try:
             yield
         finally:

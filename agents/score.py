@@ -7,11 +7,12 @@ redelivery as in a replay.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import orjson
 
 from citeflow.context import InternalLink, Reference
+from citeflow.context.excerpts import Excerpt
 from citeflow.findings import emit_finding
 from citeflow.quality import ScoredSource
 from citeflow.research import ResearchReport, assemble
@@ -22,6 +23,7 @@ from schemas import (
     ContextReady,
     Counts,
     DropRecord,
+    ExcerptRecord,
     Link,
     PageFetched,
     PostLink,
@@ -48,9 +50,8 @@ def build_context(
                 "title": hit.title,
                 "url": hit.url,
                 "snippet": hit.snippet,
-                "content": _text(pages.get(hit.rank)),
-                "fetch_detail": _why_unread(pages.get(hit.rank)),
                 "search_position": hit.rank,
+                **_read(pages.get(hit.rank)),
             }
             for hit in hits.hits
         ],
@@ -83,8 +84,16 @@ def failed_context(hits: SearchHits, error: Exception) -> ContextReady:
     return _record(hits, {}, empty, ContextOutcome.FAILED, (reason,))
 
 
-def _text(page: PageFetched | None) -> str:
-    return page.text if page is not None and page.status == "ok" else ""
+def _read(page: PageFetched | None) -> dict[str, str | bool]:
+    """What a page adds to its hit."""
+    if page is None or page.status != "ok":
+        return {"content": "", "fetch_detail": _why_unread(page)}
+    return {
+        "content": page.text,
+        "published_on": page.published_on,
+        "date_confidence": page.date_confidence,
+        "cached": page.cached,
+    }
 
 
 def _judge(
@@ -122,7 +131,10 @@ def _record(
         note=hits.note,
         provenance=hits.provenance,
         corpus=report.corpus,
-        sources=tuple(_source(source) for source in report.sources),
+        sources=tuple(
+            _source(source, excerpts)
+            for source, excerpts in zip(report.sources, report.excerpts, strict=True)
+        ),
         dropped=tuple(
             DropRecord(
                 rank=drop.position,
@@ -161,7 +173,7 @@ def _digest(settings: Mapping[str, str]) -> str:
     return hashlib.sha256(canonical).hexdigest()
 
 
-def _source(source: ScoredSource) -> SourceRecord:
+def _source(source: ScoredSource, excerpts: Sequence[Excerpt]) -> SourceRecord:
     return SourceRecord(
         rank=source.search_position,
         title=source.title,
@@ -177,6 +189,13 @@ def _source(source: ScoredSource) -> SourceRecord:
         content_sha256=hashlib.sha256(source.content.encode()).hexdigest()
         if source.content
         else "",
+        published_on=source.published_on,
+        date_confidence=source.date_confidence,
+        cached=source.cached,
+        excerpts=tuple(
+            ExcerptRecord(start=each.start, end=each.end, text_sha256=each.text_sha256)
+            for each in excerpts
+        ),
     )
 
 

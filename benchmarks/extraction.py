@@ -35,7 +35,7 @@ import msgspec
 from citeflow.fetch.charset import decode
 from citeflow.fetch.content_type import Kind
 from citeflow.fetch.exchange import Extracted, ExtractRequest
-from citeflow.fetch.extract import extract_page
+from citeflow.fetch.extract import extract_page, run
 from citeflow.workers import WorkerPool
 
 HERE = Path(__file__).parent
@@ -181,23 +181,59 @@ def peers() -> dict[str, Callable[[bytes], str]]:
     return found
 
 
-def throughput(pages: list[dict[str, Any]], processes: int) -> float:
-    """Pages per second of wall-clock time through `processes` worker processes."""
+def throughput(pages: list[dict[str, Any]], *, rounds: int = 5) -> str:
+    """Pages per second of wall-clock time in line, in one worker and in one for each core.
+
+    Taken in turns, the best of some rounds of each, so that what else the machine does is shared by
+    all three; and the CPU milliseconds per page of the workers and of the program that feeds them.
+    """
     import asyncio
 
-    payloads = [msgspec.msgpack.encode(request(page["data"])) for page in pages] * 4
+    import psutil
 
-    async def run() -> float:
-        pool = WorkerPool("citeflow.fetch.extract:run", size=processes)
-        pool.warm()
-        await asyncio.gather(*(pool.run(payload, timeout=30) for payload in payloads[:20]))
+    payloads = [msgspec.msgpack.encode(request(page["data"])) for page in pages]
+    cores = os.cpu_count() or 1
+
+    def in_line() -> float:
         started = time.perf_counter()
-        await asyncio.gather(*(pool.run(payload, timeout=30) for payload in payloads))
-        seconds = time.perf_counter() - started
-        pool.close()
-        return len(payloads) / seconds
+        for payload in payloads:
+            run(payload)
+        return len(payloads) / (time.perf_counter() - started)
 
-    return asyncio.run(run())
+    async def pooled(pool: WorkerPool, copies: int) -> float:
+        started = time.perf_counter()
+        await asyncio.gather(*(pool.run(p, timeout=60) for p in payloads * copies))
+        return copies * len(payloads) / (time.perf_counter() - started)
+
+    def workers_seconds() -> float:
+        me = psutil.Process()
+        ended = me.cpu_times().children_user + me.cpu_times().children_system
+        return ended + sum(sum(each.cpu_times()[:2]) for each in me.children())
+
+    async def measure() -> str:
+        pools = {size: WorkerPool("citeflow.fetch.extract:run", size=size) for size in (1, cores)}
+        for size, pool in pools.items():
+            pool.warm()
+            await pooled(pool, 2 * size)
+        best = dict.fromkeys((0, *pools), 0.0)
+        fed, feeding, worked = 0, 0.0, 0.0
+        for _ in range(rounds):
+            best[0] = max(best[0], in_line())
+            for size, pool in pools.items():
+                before = time.process_time(), workers_seconds()
+                best[size] = max(best[size], await pooled(pool, size))
+                feeding += time.process_time() - before[0]
+                worked += workers_seconds() - before[1]
+                fed += size * len(payloads)
+        for pool in pools.values():
+            pool.close()
+        return (
+            f"in line {best[0]:.0f} pages/s, one worker {best[1]:.0f}, {cores} workers "
+            f"{best[cores]:.0f} ({best[cores] / best[0]:.2f}x in line); CPU ms per page: worker "
+            f"{1000 * worked / fed:.1f}, pool {1000 * feeding / fed:.2f}"
+        )
+
+    return asyncio.run(measure())
 
 
 def shown(name: str, *parts: Scores) -> str:
@@ -232,8 +268,7 @@ def main() -> int:
                 texts, peer_times = timed(pages, extract)
                 print(shown(f"  {peer}", score(pages, texts, [""] * len(pages)), peer_times))
         if arguments.pool and name == "captured":
-            alone, all_cores = throughput(pages, 1), throughput(pages, os.cpu_count() or 1)
-            print(f"  pool: {alone:.0f} pages/s in one process, {all_cores:.0f} in all cores")
+            print(f"  pool: {throughput(pages)}")
         for key, value in figures.items():
             floor = floors.get(name, {}).get(key, 0.0)
             if value < floor - TOLERANCE:

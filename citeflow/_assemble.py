@@ -109,16 +109,14 @@ def assemble(
         _report_all_unfetchable(topic, unfetchable)
     chars = site_config.get_int("research_web_content_chars_per_source")
     mode = site_config.get_str("research_excerpt_mode")
+    excerpts = tuple(
+        choose_excerpts(each.content, chars, mode=mode, topic=topic) for each in sources
+    )
     corpus = render_corpus(
         references=references,
         internal_links=internal_links,
         sources=sources,
-        excerpt_chars=chars,
-        excerpt_mode=mode,
-        topic=topic,
-    )
-    excerpts = tuple(
-        choose_excerpts(each.content, chars, mode=mode, topic=topic) for each in sources
+        excerpts=excerpts,
     )
     counts = {"searched": total, "results": len(numbered), "readable": len(readable)}
     counts |= {reason.value: sum(d.reason is reason for d in dropped) for reason in DropReason}

@@ -320,6 +320,22 @@ _WEB: tuple[_Row, ...] = (
         "Comma-separated origins (scheme://host:port) that may be read though not public.",
     ),
     (
+        "fetch_proxy_url",
+        "",
+        None,
+        None,
+        "Proxy for pages, http://user:password@host:port or https; blank: none. Addresses are "
+        "vetted before it is asked; allowed internal origins are reached without it.",
+    ),
+    (
+        "fetch_proxy_tunnels_http",
+        False,
+        None,
+        None,
+        "Ask the proxy for a tunnel to the vetted address for http pages too, not only for https; "
+        "many proxies refuse that.",
+    ),
+    (
         "url_scraper_allow_internal_ips",
         False,
         None,
@@ -495,6 +511,7 @@ ENV_ALIASES = {"web_research_searxng_url": "CITEFLOW_SEARXNG_URL"}
 SECRET_SETTINGS = frozenset(
     {
         "brave_api_key",
+        "fetch_proxy_url",
         "discord_webhook_url",
         "discord_critical_webhook_url",
         "alert_apprise_urls",

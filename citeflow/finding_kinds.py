@@ -93,18 +93,18 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
             cooldown_minutes=15.0,
         ),
         FindingKind(
-            "worker_ended",
-            "critical",
-            "A worker ended on a fault: a crash, no way forward, or a broker that takes nothing. "
-            "Posted by the worker itself, and put on the topic by the next one.",
-            "Read its log; see that a supervisor starts it again.",
-            cooldown_minutes=0.0,
-        ),
-        FindingKind(
             "settings_database_down",
             "warn",
             "The settings cannot be read from PostgreSQL; the last known values are in force.",
             "Check CITEFLOW_DATABASE_URL and the database.",
+        ),
+        FindingKind(
+            "worker_ended",
+            "critical",
+            "A worker ended on a fault; its events go to the others, or to the next one. It is "
+            "posted without Kafka, every 15 min at most, and put on the topic by the next worker.",
+            "Read the reason; check the broker.",
+            cooldown_minutes=15.0,
         ),
         FindingKind(
             "daily_digest",

@@ -64,9 +64,10 @@ class WebResearcher:
         """Results in the engine's order, each with the text of its page.
 
         Dicts of `title`, `url`, `snippet`, `content` (main text, `""` when the page could not be
-        read) and `search_position` (0-based place in the engine's order). Results without an
-        address are left out. Pages that could not be read are reported as one finding
-        `web_research_extract_failed` per host. A failed search yields `[]`.
+        read) and `search_position` (0-based place in the engine's order); `published_on` and
+        `date_confidence` of a page with a date, and `cached` of one that was kept, as in
+        `ScoredSource`. Results without an address are left out. Pages that could not be read are
+        reported as one finding `web_research_extract_failed` per host. A failed search yields `[]`.
         """
         results = await self.search_simple(query, num_results)
         if not results:
@@ -81,7 +82,14 @@ class WebResearcher:
             tasks = [group.create_task(read(result)) for result in results]
         outcomes = [task.result() for task in tasks]
         for result, outcome in zip(results, outcomes, strict=True):
-            result["content"] = outcome.text if outcome.ok else ""
+            if not outcome.ok:
+                continue
+            result["content"] = outcome.text
+            if outcome.published_on:
+                result["published_on"] = outcome.published_on
+                result["date_confidence"] = outcome.date_confidence
+            if outcome.cached:
+                result["cached"] = True
         report_unread_pages(query, outcomes)
         return results
 

@@ -20,6 +20,7 @@ __all__ = [
     "Counts",
     "DropRecord",
     "EventRejected",
+    "ExcerptRecord",
     "Hit",
     "JoinDue",
     "Link",
@@ -155,7 +156,9 @@ class PageFetched(Record, kw_only=True):
     """One hit's page, read or not, and why not.
 
     `text` is the main text cut at `web_research_max_content_chars`; `content_sha256` is of that
-    text in UTF-8.
+    text in UTF-8. `published_at` is the date as the page writes it, `published_on` the day it means
+    (YYYY-MM-DD, blank if unknown) and `date_confidence` `high`, `medium`, `low` or blank. `cached`:
+    the page was read for an earlier request, at `fetched_at`.
     """
 
     SCHEMA: ClassVar[str] = "citeflow.pages.fetched/1"
@@ -175,6 +178,9 @@ class PageFetched(Record, kw_only=True):
     text: str = ""
     truncated: bool = False
     published_at: str | None = None
+    published_on: str = ""
+    date_confidence: str = ""
+    cached: bool = False
     content_sha256: str = ""
     elapsed_ms: float = 0.0
     stage: str = ""
@@ -201,8 +207,24 @@ class ContextOutcome(enum.StrEnum):
     """The search engine gave no answer: timeout, unreachable or unavailable."""
 
 
+class ExcerptRecord(Struct, kw_only=True, frozen=True):
+    """Where a part of a page that the corpus shows stands in the page's text.
+
+    Characters (code points) `start` to `end` of the text whose UTF-8 has the SHA-256
+    `text_sha256`; that text is on `pages.fetched`.
+    """
+
+    start: Annotated[int, Meta(ge=0)]
+    end: Annotated[int, Meta(ge=0)]
+    text_sha256: str
+
+
 class SourceRecord(Struct, kw_only=True, frozen=True):
-    """A web source of the corpus, in corpus order, and why it stands there."""
+    """A web source of the corpus, in corpus order, and why it stands there.
+
+    The date and `cached` are those of its page (see `PageFetched`); `excerpts` are the parts of it
+    that are shown, in their order.
+    """
 
     rank: int
     title: str
@@ -216,6 +238,10 @@ class SourceRecord(Struct, kw_only=True, frozen=True):
     search_rank_score: float
     overall_score: float
     content_sha256: str = ""
+    published_on: str = ""
+    date_confidence: str = ""
+    cached: bool = False
+    excerpts: tuple[ExcerptRecord, ...] = ()
 
 
 class DropRecord(Struct, kw_only=True, frozen=True):

@@ -10,12 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any
 
 import faust
-from faust.types import StreamT
 
 import schemas
 from agents.alerts import AlertState, Channels, Delivery
@@ -37,12 +35,11 @@ from streams.audit_log import AuditLogStage
 from streams.config import StreamConfig
 from streams.database import LazyPool
 from streams.digest import Digest
+from streams.faust_app import App, app_id, attach, new_app
 from streams.join import JoinState
 from streams.join_codec import JoinCodec
-from streams.kafka_transport import CarefulTransport, stop_flow_until_sought
 from streams.publisher import Publisher
 from streams.score import JOIN_RECORDS, ScoreStage
-from streams.shell import AgentShell
 from streams.state_table import StateTable, key_partitioner
 from streams.topics import ALERT_TABLE, JOIN_TABLE, TOPICS, TopicSpec, changelog_spec
 
@@ -73,19 +70,17 @@ ALERT_DEADLINE = 150.0
 AUDIT_DEADLINE = 300.0
 # Between two looks at whether memory has all that a changelog has, in seconds.
 UNREAD_INTERVAL = 10.0
-# The digest is sent by whoever has this partition of the findings.
+# Between two looks at whether the daily digest is due; whoever has this partition sends it.
+DIGEST_INTERVAL = 60.0
 DIGEST_PARTITION = 0
-DIGEST_INTERVAL = 5.0
-# Events that Faust reads ahead per channel. Hits of twenty results are some 100 kB.
-STREAM_BUFFER = 128
 
 
 def required_topics(config: StreamConfig) -> list[TopicSpec]:
     """Every topic that must exist before a worker starts, the tables' changelogs included."""
     return [
         *TOPICS.values(),
-        changelog_spec(_app_id(config, "join"), JOIN_TABLE),
-        changelog_spec(_app_id(config, "alert"), ALERT_TABLE),
+        changelog_spec(app_id(config, "join"), JOIN_TABLE),
+        changelog_spec(app_id(config, "alert"), ALERT_TABLE),
     ]
 
 
@@ -102,9 +97,9 @@ def build_combined_app(config: StreamConfig, site_config: SiteConfig) -> faust.A
     return app
 
 
-def _build(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) -> list[_App]:
+def _build(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) -> list[App]:
     unread, unscored = Backlog(utc_now), Backlog(utc_now)
-    build: dict[str, Callable[[], _App]] = {
+    build: dict[str, Callable[[], App]] = {
         "search": lambda: _search(config, site_config, unread),
         "fetch": lambda: _fetch(config, site_config, unread, unscored),
         "join": lambda: _join(config, site_config, unscored),
@@ -119,107 +114,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _app_id(config: StreamConfig, name: str) -> str:
-    return f"{config.app_prefix}-{name}"
-
-
-class _App(faust.App):
-    """A Faust application that opens and closes the resources its agents use."""
-
-    fetch_wait: float | None = None
-    resources: Sequence[AbstractAsyncContextManager[object]] = ()
-    companions: Sequence[faust.App] = ()
-
-    def _new_transport(self) -> CarefulTransport:
-        return CarefulTransport(self.conf.broker_consumer, self)
-
-    async def on_first_start(self) -> None:
-        """Create no data directories: tables live in memory and on the broker."""
-
-    async def on_start(self) -> None:
-        """Open the resources before the agents start."""
-        for resource in self.resources:
-            await self.add_async_context(resource)
-        await super().on_start()
-        for companion in self.companions:
-            companion.finalize()
-            await self.add_runtime_dependency(companion)
-
-
-def _new_app(name: str, config: StreamConfig) -> _App:
-    brokers = ";".join(f"kafka://{host.strip()}" for host in config.broker.split(","))
-    app = _App(
-        _app_id(config, name),
-        broker=brokers,
-        processing_guarantee="at_least_once",
-        autodiscover=False,
-        web_enabled=False,
-        store="memory://",
-        key_serializer="raw",
-        value_serializer="raw",
-        table_standby_replicas=0,
-        topic_disable_leader=True,
-        topic_allow_declare=False,
-        topic_partitions=config.partitions,
-        topic_replication_factor=config.replication,
-        consumer_auto_offset_reset="earliest",
-        broker_session_timeout=config.session_timeout,
-        broker_heartbeat_interval=config.heartbeat_interval,
-        broker_rebalance_timeout=config.rebalance_timeout,
-        broker_commit_interval=config.commit_interval,
-        producer_acks=-1,
-        producer_linger=config.producer_linger,
-        producer_max_batch_size=config.max_batch_size,
-        producer_request_timeout=config.publish_timeout,
-        stream_buffer_maxsize=STREAM_BUFFER,
-        # Faust would otherwise take over the process's logging and streams.
-        worker_redirect_stdouts=False,
-    )
-    app.fetch_wait = config.fetch_wait
-    stop_flow_until_sought(app)
-    return app
-
-
-def _attach(
-    app: faust.App,
-    publisher: Publisher,
-    agent: Any,
-    topics: Sequence[str],
-    *,
-    limit: int,
-    deadline: float,
-    record_of: Callable[[str], type[Any]] | None = None,
-) -> None:
-    shell: AgentShell[Any] = AgentShell(
-        agent,
-        record_of=record_of or _record_of,
-        publisher=publisher,
-        crash=app.crash,
-        limit=limit,
-        deadline=deadline,
-    )
-    channel = app.topic(
-        *topics,
-        key_type=bytes,
-        value_type=bytes,
-        key_serializer="raw",
-        value_serializer="raw",
-    )
-
-    async def run(stream: StreamT[Any]) -> None:
-        await shell.run(stream)
-
-    app.agent(channel, name=f"{app.conf.id}.{agent.stage}")(run)
-
-
-def _record_of(topic: str) -> type[schemas.Record]:
-    record = TOPICS[topic].record
-    assert record is not None
-    return record
-
-
-def _search(config: StreamConfig, site_config: SiteConfig, unread: Backlog) -> _App:
-    app = _new_app("search", config)
+def _search(config: StreamConfig, site_config: SiteConfig, unread: Backlog) -> App:
+    app = new_app("search", config)
     searcher = SearchChain(site_config)
     posts = LazyPool(config.database_url) if config.database_url else None
     app.resources = [searcher, posts] if posts is not None else [searcher]
@@ -235,7 +131,7 @@ def _search(config: StreamConfig, site_config: SiteConfig, unread: Backlog) -> _
         budget=SEARCH_BUDGET,
     )
     # More are taken than are searched: some are parked, and one with a deadline must be known of.
-    _attach(
+    attach(
         app,
         Publisher(app),
         agent,
@@ -248,8 +144,8 @@ def _search(config: StreamConfig, site_config: SiteConfig, unread: Backlog) -> _
 
 def _fetch(
     config: StreamConfig, site_config: SiteConfig, unread: Backlog, unscored: Backlog
-) -> _App:
-    app = _new_app("fetch", config)
+) -> App:
+    app = new_app("fetch", config)
     fetcher = PageFetcher(site_config, cache_setting="stream_page_cache_seconds")
     app.resources = [fetcher]
     fetches = site_config.get_int("stream_max_fetches_in_flight")
@@ -262,12 +158,12 @@ def _fetch(
         unscored=unscored,
         patience=FETCH_PATIENCE,
     )
-    _attach(app, Publisher(app), agent, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
+    attach(app, Publisher(app), agent, ["search.hits"], limit=fetches, deadline=FETCH_DEADLINE)
     return app
 
 
-def _join(config: StreamConfig, site_config: SiteConfig, unscored: Backlog) -> _App:
-    app = _new_app("join", config)
+def _join(config: StreamConfig, site_config: SiteConfig, unscored: Backlog) -> App:
+    app = new_app("join", config)
     publisher = Publisher(app)
     table = StateTable(
         app,
@@ -280,7 +176,7 @@ def _join(config: StreamConfig, site_config: SiteConfig, unscored: Backlog) -> _
         partitions=config.partitions,
     )
     score = ScoreStage(table=table, site_config=site_config, clock=utc_now, backlog=unscored)
-    _attach(
+    attach(
         app,
         publisher,
         score,
@@ -304,8 +200,8 @@ async def _send_due(table: StateTable[JoinState], publisher: Publisher, now: dat
         )
 
 
-def _alert(config: StreamConfig, site_config: SiteConfig) -> _App:
-    app = _new_app("alert", config)
+def _alert(config: StreamConfig, site_config: SiteConfig) -> App:
+    app = new_app("alert", config)
     publisher = Publisher(app)
     delivery = Delivery(site_config)
     app.resources = [delivery]
@@ -322,7 +218,7 @@ def _alert(config: StreamConfig, site_config: SiteConfig) -> _App:
     stage = AlertStage(
         table=table, channels=Channels(delivery), site_config=site_config, clock=utc_now
     )
-    _attach(
+    attach(
         app,
         publisher,
         stage,
@@ -335,19 +231,19 @@ def _alert(config: StreamConfig, site_config: SiteConfig) -> _App:
     digest = Digest(
         broker=config.broker,
         changelog=changelog_spec(app.conf.id, ALERT_TABLE).name,
-        site_config=site_config,
         publisher=publisher,
-        owns=lambda: table.owns(DIGEST_PARTITION),
+        site_config=site_config,
+        ours=lambda: table.owns(DIGEST_PARTITION),
     )
     _every(app, DIGEST_INTERVAL, "digest", lambda: digest.look(utc_now()))
     return app
 
 
-def _audit(config: StreamConfig) -> _App:
-    app = _new_app("audit", config)
+def _audit(config: StreamConfig) -> App:
+    app = new_app("audit", config)
     pool = LazyPool(config.database_url)
     app.resources = [pool]
-    _attach(
+    attach(
         app,
         Publisher(app),
         AuditLogStage(pool),
@@ -370,12 +266,11 @@ def _keep_time(
 
 
 def _every(app: faust.App, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
-    """A timer. An exception in it would end the worker for what the next tick may well do."""
-
     async def tick() -> None:
+        # An exception in a timer would end the worker for what the next tick may well do.
         try:
             await work()
         except Exception:
-            logger.exception("%s.%s failed; trying again", app.conf.id, name)
+            logger.exception("%s: %s failed, trying again", app.conf.id, name)
 
     app.timer(seconds, name=f"{app.conf.id}.{name}")(tick)

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -24,7 +24,7 @@ from streams.client import Client
 from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
 from streams.health import serving_health
-from streams.last_word import hand_in, last_word
+from streams.last_words import hand_in, say_last_words
 from streams.live_settings import following_settings
 from streams.log_reader import contexts
 from streams.process import end_in, run_until_signal
@@ -46,6 +46,8 @@ OK, FAILED, NOT_SEARCHED, TIMED_OUT = 0, 1, 3, 4
 
 # Beyond the worker's own bound on stopping, for the broker and whatever else must end.
 STOP_MARGIN = 1.2
+# And for what a worker says on Discord when it ends on a fault.
+LAST_WORDS = 8.0
 # What a development run may take to stop as a whole, with its broker and its worker.
 DEV_STOP_GRACE = 4.5
 
@@ -87,7 +89,7 @@ async def _dev(arguments: argparse.Namespace, config: StreamConfig) -> int:
             f" --broker {local.broker}"
         )
         say("Ctrl-C stops everything")
-        return await _until_stopped(runner, DEV_STOP_GRACE)
+        return await _until_stopped(runner, DEV_STOP_GRACE, SiteConfig())
 
 
 async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
@@ -107,17 +109,10 @@ async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
         await stack.enter_async_context(runner)
         await stack.enter_async_context(outages.reported_to(runner.report))
         say("worker ready")
-        grace = config.stop_timeout + STOP_MARGIN
-        return await _until_stopped(
-            runner, grace, lambda exc: last_word(site_config, exc, seconds=config.stop_timeout)
-        )
+        return await _until_stopped(runner, config.stop_timeout + STOP_MARGIN, site_config)
 
 
-async def _until_stopped(
-    runner: WorkerRunner,
-    grace: float,
-    tell: Callable[[Exception], Awaitable[None]] | None = None,
-) -> int:
+async def _until_stopped(runner: WorkerRunner, grace: float, site_config: SiteConfig) -> int:
     try:
         await runner.wait()
     except asyncio.CancelledError:
@@ -125,9 +120,9 @@ async def _until_stopped(
     except (WorkerCrashedError, WorkerStuckError) as exc:
         # Said at once, and the end made sure of: what is broken may also hang when stopped.
         say(f"error: {exc}")
+        end_in(grace + LAST_WORDS, FAILED)
+        await say_last_words(site_config, str(exc))
         end_in(grace, FAILED)
-        if tell is not None:
-            await tell(exc)
         return FAILED
     return OK
 

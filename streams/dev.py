@@ -9,6 +9,7 @@ from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
 from streams.embedded import embedded_profile, running_broker
+from streams.live_settings import following_settings
 from streams.runner import WorkerRunner, wait_for_topics
 from streams.voice import say
 
@@ -42,7 +43,9 @@ async def development_line(
                     "research_no_cache": "1",
                 }
             )
+        outages = await stack.enter_async_context(following_settings(local, site_config))
         say("worker starting")
         runner = await stack.enter_async_context(WorkerRunner(local, site_config))
+        await stack.enter_async_context(outages.reported_to(runner.report))
         say("worker ready")
         yield local, runner

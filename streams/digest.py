@@ -30,7 +30,7 @@ class _Outcome(msgspec.Struct):
 class Digest:
     """Sends the digest of each day when it has ended; one that was missed is sent late.
 
-    Whether it was sent is read from the log, so a restart does not repeat it. `owns` tells whether
+    Whether it was sent is read from the log, so a restart does not repeat it. `ours` tells whether
     this worker is the one that sends it; should two think so, the digest has one id.
     """
 
@@ -41,19 +41,19 @@ class Digest:
         changelog: str,
         site_config: SiteConfig,
         publisher: Publisher,
-        owns: Callable[[], bool],
+        ours: Callable[[], bool],
     ) -> None:
         self._broker = broker
         self._changelog = changelog
         self._site_config = site_config
         self._publisher = publisher
-        self._owns = owns
+        self._ours = ours
         self._done: datetime | None = None
 
     async def look(self, now: datetime) -> None:
         """Send the digest if one is due. Raises what reading and sending raise."""
         hour = self._site_config.get_int("alert_digest_hour")
-        if hour < 0 or not self._owns():
+        if hour < 0 or not self._ours():
             return
         end = last_end(now, hour)
         if end == self._done:

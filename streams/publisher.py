@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     import faust
 
 __all__ = ["PublishError", "Publisher", "RecordTooLargeError"]
+
+# More waiting senders only wake each other up: the client wakes all of them when one has gone.
+AT_ONCE = 32
 
 Headers = Sequence[tuple[str, bytes]]
 
@@ -36,6 +40,7 @@ class Publisher:
 
     def __init__(self, app: faust.App) -> None:
         self._app = app
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def send(self, record: schemas.Record, headers: Headers = ()) -> None:
         """Send one record to its topic. Raises `PublishError` or `RecordTooLargeError`."""
@@ -53,9 +58,10 @@ class Publisher:
         """Send bytes; None as value is a tombstone. Returns the offset. Raises as `send` does."""
         producer = await self._app.maybe_start_producer()
         try:
-            sent = await producer.send_and_wait(
-                topic, key, value, partition, None, list(headers) or None
-            )
+            async with self._turns:
+                sent = await producer.send_and_wait(
+                    topic, key, value, partition, None, list(headers) or None
+                )
         except (KafkaError, FaustError, OSError) as exc:
             if isinstance(exc.__cause__ or exc, MessageSizeTooLargeError):
                 raise RecordTooLargeError(f"{topic}: {len(value or b'')} bytes") from exc

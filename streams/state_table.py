@@ -170,10 +170,6 @@ class StateTable(Generic[S]):
         else:
             self._due.set(key, self._codec.due_at(state))
 
-    def owns(self, partition: int) -> bool:
-        """Whether a partition is this worker's now."""
-        return not self._app.rebalancing and partition in self._owned()
-
     def pop_due(self, now: datetime) -> list[tuple[bytes, datetime]]:
         """The keys of this worker's partitions that are due, with the time each was due.
 
@@ -183,6 +179,11 @@ class StateTable(Generic[S]):
             return []
         owned = self._owned()
         return [(key, at) for key, at in self._due.pop(now) if self._partition_of(key) in owned]
+
+    def owns(self, partition: int) -> bool:
+        """Whether this worker has the partition, and its states."""
+        ready = not self._app.rebalancing and self._app.tables.actives_ready
+        return ready and partition in self._owned()
 
     def _owned(self) -> set[int]:
         return {tp.partition for tp in self._app.consumer.assignment() if tp.topic == self._follows}

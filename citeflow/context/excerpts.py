@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeflow.context.untrusted import clean_text
+from citeflow.context.untrusted import clean_layout
 
 __all__ = ["RELEVANT", "START", "Excerpt", "choose_excerpts"]
 
@@ -41,15 +41,16 @@ def choose_excerpts(content: str, chars: int, *, mode: str, topic: str) -> tuple
     `content` without hidden characters and blank lines (as pages are read) is the text that the
     offsets are of. `mode` is `start` or `relevant`; none for a blank text or `chars` below 1.
     """
-    text = clean_text(content)
+    text = clean_layout(content)
     if chars < 1 or not text:
         return ()
     spans = _relevant(text, chars, topic) if mode == RELEVANT else []
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     excerpts = []
     for start, end in spans or [(0, min(chars, len(text)))]:
-        shown = text[start:end].rstrip()
+        shown = text[start:end].strip()
         if shown:
+            start = text.index(shown, start)
             excerpts.append(Excerpt(shown, start, start + len(shown), digest))
     return tuple(excerpts)
 

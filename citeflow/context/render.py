@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from citeflow.context.excerpts import START, choose_excerpts
+from citeflow.context.excerpts import START, Excerpt, choose_excerpts
 from citeflow.context.headings import (
     GUIDANCE,
     INTERNAL_HEADING,
@@ -64,12 +64,11 @@ def _internal_item(post: InternalLink) -> str | None:
     return None if slug is None else f"- [{_label(post.title, slug)}](/posts/{slug})"
 
 
-def _source_item(source: ScoredSource, chars: int, mode: str, topic: str) -> str | None:
+def _source_item(source: ScoredSource, excerpts: Sequence[Excerpt]) -> str | None:
     linked = link(source.title, source.url)
     if linked is None:
         return None
     item = f"- {linked}: {_snippet(source.snippet)}"
-    excerpts = choose_excerpts(source.content, chars, mode=mode, topic=topic)
     excerpt = _BETWEEN_PASSAGES.join(each.text for each in excerpts)
     return f"{item}\n{SOURCE_TEXT}{escape_lines(excerpt)}" if excerpt else item
 
@@ -86,17 +85,23 @@ def render_corpus(
     excerpt_chars: int = 600,
     excerpt_mode: str = START,
     topic: str = "",
+    excerpts: Sequence[Sequence[Excerpt]] | None = None,
 ) -> str:
     """The corpus: up to four sections separated by one blank line, without a trailing newline.
 
     `excerpt_chars` is how much of its page is shown under each source, 0 for none: the beginning,
     or with `excerpt_mode` `relevant` the passages that share most words with `topic`. At most 8
     references and 5 own posts; entries without a usable address are left out. Nothing to
-    show: `""`.
+    show: `""`. `excerpts`, for each source, when whoever calls has chosen them already.
     """
     reference_items = (link(each.title, each.url) for each in references[:MAX_REFERENCES])
     internal_items = (_internal_item(each) for each in internal_links[:MAX_INTERNAL_LINKS])
-    source_items = (_source_item(each, excerpt_chars, excerpt_mode, topic) for each in sources)
+    if excerpts is None:
+        excerpts = [
+            choose_excerpts(each.content, excerpt_chars, mode=excerpt_mode, topic=topic)
+            for each in sources
+        ]
+    source_items = map(_source_item, sources, excerpts)
     sections = [
         *_section(REFERENCES_HEADING, (f"- {item}" for item in reference_items if item)),
         *_section(INTERNAL_HEADING, (item for item in internal_items if item)),

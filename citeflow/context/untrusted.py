@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 from citeflow.context.lookalikes import defuse_sentinel, names_fixed_line, spells_sentinel
 
 __all__ = [
+    "clean_layout",
     "clean_line",
     "clean_text",
     "escape_inline",
@@ -44,11 +45,26 @@ def clean_text(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text.strip()
-    seen = "".join(map(_visible, _NEWLINES.sub("\n", text)))
+    seen = _NEWLINES.sub("\n", text).translate(_VISIBLE)
     return "\n".join(stripped for line in seen.split("\n") if (stripped := line.strip()))
 
 
-@functools.lru_cache(maxsize=4096)
+class _Visible(dict[int, str]):
+    """What each character is seen as, for `str.translate`; worked out when it is first met."""
+
+    # More than any page needs; a page of all characters must not stay in memory.
+    LARGEST = 4096
+
+    def __missing__(self, code: int) -> str:
+        seen = _visible(chr(code))
+        if len(self) < self.LARGEST:
+            self[code] = seen
+        return seen
+
+
+_VISIBLE = _Visible()
+
+
 def _visible(char: str) -> str:
     if char == "\n":
         return char
@@ -57,6 +73,14 @@ def _visible(char: str) -> str:
         return " "
     hidden = unicodedata.category(char) in _INVISIBLE_CATEGORIES or _INVISIBLE.match(char)
     return "" if hidden else char
+
+
+def clean_layout(text: str) -> str:
+    """As `clean_text`, but lines keep their indentation, all but the first."""
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    seen = _NEWLINES.sub("\n", text).translate(_VISIBLE)
+    return "\n".join(line.rstrip() for line in seen.split("\n") if line.strip()).lstrip()
 
 
 def clean_line(text: str) -> str:
@@ -110,12 +134,16 @@ _BLOCK_START = re.compile(
 _NUMBERED = re.compile(r"(\d{1,9})([.)])(?= |$)")
 
 
-def _escape_line(line: str) -> str:
+def _escape_line(indented: str) -> str:
+    # In the middle of a paragraph indentation makes no code, and changes nothing of what else a
+    # line may be.
+    line = indented.lstrip()
+    indent = indented[: len(indented) - len(line)]
     if names_fixed_line(line):
-        return f"(page text) {line}"
+        return f"{indent}(page text) {line}"
     if _BLOCK_START.match(line):
-        return "\\" + line
-    return _NUMBERED.sub(r"\1\\\2", line, count=1) if _NUMBERED.match(line) else line
+        return f"{indent}\\{line}"
+    return indent + (_NUMBERED.sub(r"\1\\\2", line, count=1) if _NUMBERED.match(line) else line)
 
 
 def escape_lines(text: str) -> str:

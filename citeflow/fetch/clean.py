@@ -7,7 +7,15 @@ import re
 
 from citeflow.fetch.limits import EXTRACT_LIMITS
 
-__all__ = ["clean_line", "clean_text", "cut", "has_words", "is_unreadable", "without_surrogates"]
+__all__ = [
+    "clean_layout",
+    "clean_line",
+    "clean_text",
+    "cut",
+    "has_words",
+    "is_unreadable",
+    "without_surrogates",
+]
 
 _LINE_ENDS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 # What is not shown, or changes how other text is shown: control characters, bidirectional
@@ -19,6 +27,10 @@ _HIDDEN = re.compile(
     "\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _SPACES = re.compile(r"[^\S\n]+")
+_SPACE = re.compile(r"\s")
+_TAB = 4
+# Ten levels of code. More is a way to fill a text with nothing.
+_INDENT = 40
 _UNREADABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -41,6 +53,22 @@ def clean_text(text: str) -> str:
     """`text` without hidden characters, its white space collapsed, without blank lines."""
     text = _SPACES.sub(" ", _HIDDEN.sub("", _LINE_ENDS.sub("\n", text)))
     return "\n".join(line for part in text.split("\n") if (line := part.strip()))
+
+
+def clean_layout(text: str, *, within: bool = False) -> str:
+    """As `clean_text`, but lines keep their indentation as spaces (40 at most, a tab counts as 4),
+    all but the first; with `within` also the spaces and tabs inside them, as spaces."""
+    lines = []
+    for part in _HIDDEN.sub("", _LINE_ENDS.sub("\n", text)).split("\n"):
+        line = part.strip()
+        if not line:
+            continue
+        line = _SPACE.sub(" ", line.expandtabs(_TAB)) if within else _SPACES.sub(" ", line)
+        if part[0] != line[0]:
+            spaces = part[: len(part) - len(part.lstrip())].expandtabs(_TAB)
+            line = " " * min(len(spaces), _INDENT) + line
+        lines.append(line)
+    return "\n".join(lines).lstrip()
 
 
 def clean_line(text: str) -> str:

@@ -31,8 +31,9 @@ from citeflow.fetch.inflate import (
 from citeflow.fetch.limits import FETCH_LIMITS
 from citeflow.fetch.outcome import FetchStatus
 from citeflow.fetch.politeness import Manners, retry_after_seconds
+from citeflow.fetch.proxy import Proxy, refused_credentials
 from citeflow.fetch.targets import Policy, Target, check_url, redirect_target
-from citeflow.fetch.transport import EXEMPT
+from citeflow.fetch.transport import EXEMPT, PROXY
 from citeflow.fetch.walls import is_challenge
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _ACCEPT = (
     "text/plain;q=0.8,*/*;q=0.1"
 )
 _TOO_MANY = 429
+_PROXY_AUTHENTICATION = 407
 # A proxy whose server restarts says one of these.
 _PASSING_STATUSES = frozenset({502, 503, 504})
 # The statuses that captchas and browser checks are served with, beside 200.
@@ -83,7 +85,10 @@ class Body:
 
 @dataclass(slots=True)
 class Download:
-    """One download. What is known of it so far stays readable when it fails."""
+    """One download. What is known of it so far stays readable when it fails.
+
+    `proxy` is not used for the origins that the operator allows.
+    """
 
     transport: GuardedTransport
     policy: Policy
@@ -91,6 +96,7 @@ class Download:
     max_bytes: int
     max_pdf_bytes: int
     https_only: bool = False
+    proxy: Proxy | None = None
     manners: Manners | None = None
     on_pdf: Callable[[], None] = lambda: None
     _repeated: bool = field(default=False, init=False)
@@ -159,6 +165,7 @@ class Download:
                 await response.aclose()
 
     async def _request(self, target: Target) -> httpx.Response:
+        proxy = None if target.listed else self.proxy
         request = httpx.Request(
             "GET",
             target.url,
@@ -167,9 +174,12 @@ class Download:
                 "Accept": _ACCEPT,
                 "Accept-Encoding": ACCEPT_ENCODING,
             },
-            extensions={EXEMPT: target.exempt},
+            extensions={EXEMPT: target.exempt, PROXY: proxy},
         )
         response = await self.transport.handle_async_request(request)
+        if proxy is not None and response.status_code == _PROXY_AUTHENTICATION:
+            await response.aclose()
+            raise refused_credentials()
         self.http_status = response.status_code
         return response
 

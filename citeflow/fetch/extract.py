@@ -10,6 +10,7 @@ is little.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from selectolax.lexbor import LexborHTMLParser
 from citeflow.fetch.agreement import agree, resembles
 from citeflow.fetch.charset import decode
 from citeflow.fetch.clean import (
+    clean_layout,
     clean_text,
     cut,
     has_words,
@@ -30,7 +32,7 @@ from citeflow.fetch.content_type import Kind
 from citeflow.fetch.dates import PageDate, page_date
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
 from citeflow.fetch.first_pass import Frame, by_resiliparse, read_frame
-from citeflow.fetch.guard import guard
+from citeflow.fetch.guard import beginning, guard
 from citeflow.fetch.limits import EXTRACT_LIMITS
 from citeflow.fetch.paragraphs import main_paragraphs
 from citeflow.fetch.pdf import read_pdf
@@ -43,6 +45,8 @@ __all__ = ["extract_page", "run"]
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+# How resiliparse parts the cells of a row; after that white space is collapsed.
+_CELLS = re.compile(r"(?<=\S)\t\t(?=\S)")
 # Scripts are taken out before the characters are counted; a page is not all scripts.
 _READ_AHEAD = 2
 
@@ -61,7 +65,7 @@ def extract_page(request: ExtractRequest) -> Extracted:
     source = without_surrogates(decoded.text)
     if request.kind is Kind.TEXT:
         raw = source[: EXTRACT_LIMITS.html_chars]
-        found = _outcome(raw, clean_text(raw), request.max_chars)
+        found = _outcome(raw, clean_layout(raw, within=True), request.max_chars)
         return msgspec.structs.replace(found, charset=decoded.charset, stage="plain")
     source = source[: _READ_AHEAD * EXTRACT_LIMITS.html_chars]
     pruned = prune(source)
@@ -69,7 +73,9 @@ def extract_page(request: ExtractRequest) -> Extracted:
     tree = LexborHTMLParser(html)
     titles = find_titles(tree)
     raw, stage = _main_text(html, tree)
-    text = without_title_lines(clean_text(raw), titles)
+    # Without code on the page, indentation is that of its source.
+    clean = clean_layout if tree.css_first("pre") is not None else clean_text
+    text = without_title_lines(clean(raw), titles)
     found = _outcome(raw, without_consent_lines(text), request.max_chars)
     if found.readability is not Readability.MOJIBAKE:
         wall = wall_of(
@@ -79,7 +85,7 @@ def extract_page(request: ExtractRequest) -> Extracted:
             found = Extracted(wall)
     date = PageDate(None, "", "")
     if found.readability is Readability.OK:
-        date = page_date(html, tree, pruned.data_blocks, today=request.today)
+        date = page_date(_beginning(html), tree, pruned.data_blocks, today=request.today)
     return msgspec.structs.replace(
         found,
         title=titles.best,
@@ -104,8 +110,10 @@ def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:
     second = _attempt("resiliparse", lambda: by_resiliparse(html)) or ""
     if agree(frame, second):
         return frame.text, "frame"
+    html = _beginning(html)
     best = _attempt("trafilatura", lambda: _by_trafilatura(html, fast=True)) or ""
-    if not (resembles(best, second) or resembles(best, frame.text)):
+    alike = resembles(best, second) or resembles(best, frame.text)
+    if not alike and html.count("<") <= EXTRACT_LIMITS.costliest_tags:
         # Three readings, no two alike: worth the time of the one that weighs several inside.
         thorough = _attempt("trafilatura", lambda: _by_trafilatura(html, fast=False)) or ""
         best = thorough or best
@@ -113,7 +121,7 @@ def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:
     if len(best.strip()) < EXTRACT_LIMITS.short_text_chars:
         others = (
             ("justext", _attempt("justext", lambda: main_paragraphs(html)) or ""),
-            ("resiliparse", second),
+            ("resiliparse", _CELLS.sub(" | ", second)),
         )
         for name, text in others:
             if len(text.strip()) > len(best.strip()):
@@ -121,6 +129,10 @@ def _main_text(html: str, tree: LexborHTMLParser) -> tuple[str, str]:
             if len(best.strip()) >= EXTRACT_LIMITS.short_text_chars:
                 break
     return best, stage if best else ""
+
+
+def _beginning(html: str) -> str:
+    return beginning(html, tags=EXTRACT_LIMITS.costly_tags, chars=EXTRACT_LIMITS.costly_chars)
 
 
 def _attempt(name: str, extract: Callable[[], _T]) -> _T | None:

@@ -8,42 +8,36 @@ import functools
 import hashlib
 import logging
 import os
-import ssl
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
+import anyio.lowlevel
 import httpcore
-import httpx
 import msgspec
 
-from citeflow.errors import SSRFBlockedError, URLScrapeError
-from citeflow.fetch.download import Body, Download, FetchEndedError
+from citeflow.errors import URLScrapeError
+from citeflow.fetch.download import Body, Download
 from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
-from citeflow.fetch.inflate import BodyTooLargeError, BrokenBodyError, TruncatedBodyError
+from citeflow.fetch.failures import failure_of
 from citeflow.fetch.limits import EXTRACT_LIMITS, POLITE_LIMITS, PageLimits
-from citeflow.fetch.network import NameNotFoundError, Resolver, resolve_host
+from citeflow.fetch.network import Resolver, resolve_host
 from citeflow.fetch.outcome import FetchOutcome, FetchStatus
-from citeflow.fetch.politeness import (
-    DisallowedError,
-    HostPausedError,
-    Hosts,
-    Manners,
-    RobotsRules,
-)
+from citeflow.fetch.politeness import Hosts, Manners, RobotsRules
+from citeflow.fetch.proxy import Proxy, parse_proxy
 from citeflow.fetch.sharing import Flights, PageCache
 from citeflow.fetch.targets import Policy, Target, check_url, parse_origins
 from citeflow.fetch.transport import GuardedTransport
 from citeflow.fetch.user_agent import build_crawler_ua
 from citeflow.quality.urls import canonical_url
-from citeflow.workers import WorkerError, WorkerPool, WorkerTimeout
+from citeflow.workers import WorkerPool
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from citeflow.settings import SiteConfig
 
-__all__ = ["PageFetcher", "failure_of"]
+__all__ = ["PageFetcher"]
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +66,7 @@ def _workers() -> WorkerPool:
         "citeflow.fetch.extract:run",
         size=os.cpu_count() or 1,
         max_jobs_per_worker=EXTRACT_LIMITS.jobs_per_worker,
+        max_worker_bytes=EXTRACT_LIMITS.worker_resident_bytes,
         memory_limit_bytes=EXTRACT_LIMITS.worker_memory_bytes,
     )
 
@@ -107,6 +102,9 @@ class PageFetcher:
 
     async def __aenter__(self) -> Self:
         _workers().warm(1)  # it starts while the first page is on its way
+        # Loads what httpcore would load at the first connection: some 40 ms of the event loop,
+        # better taken before pages are under way.
+        await anyio.lowlevel.checkpoint()
         return self
 
     async def __aexit__(
@@ -137,8 +135,8 @@ class PageFetcher:
             timeout = config.get_float("web_research_fetch_timeout_seconds")
         max_chars = _first(limits.max_chars, config.get_int("web_research_max_content_chars"))
         kept = config.get_float(self._cache_setting)
-        key = (canonical_url(url), limits, max_chars)
-        if kept and self._may_be_read(url):
+        key = (canonical_url(url), limits, max_chars) if kept else None
+        if key and self._may_be_read(url):
             page = self._cache.get(key, not_before=time.time() - kept)
             if page is not None:
                 return replace(page, url=url)
@@ -150,7 +148,7 @@ class PageFetcher:
         except TimeoutError:  # of another call's fetch, which has more time than this one
             status, detail = FetchStatus.TIMEOUT, "the page was not read in time"
             return FetchOutcome(status, url, fetched_at=time.time(), detail=detail)
-        if kept:
+        if key:
             self._cache.put(key, page)
         return page
 
@@ -172,6 +170,7 @@ class PageFetcher:
                     ends = now + limits.pdf_seconds
                     download.on_pdf = functools.partial(deadline.reschedule, ends)
                 download.manners = self._manners(now + timeout)
+                download.proxy = self._proxy()
                 body = await download.run(url)
             outcome = _with_text(outcome, await _extract(body, max_chars))
         except Exception as exc:  # the boundary of the stage: all becomes an outcome
@@ -192,6 +191,12 @@ class PageFetcher:
             parse_origins(self._site_config.get_str("fetch_allowed_internal_origins")),
             self._site_config.get_bool("url_scraper_allow_internal_ips"),
         )
+
+    def _proxy(self) -> Proxy | None:
+        """Raises `ProxyError` for a setting that cannot be read."""
+        config = self._site_config
+        tunnel_http = config.get_bool("fetch_proxy_tunnels_http")
+        return parse_proxy(config.get_str("fetch_proxy_url"), tunnel_http=tunnel_http)
 
     def _may_be_read(self, url: str) -> bool:
         """False when the settings of now refuse what those of earlier may have allowed."""
@@ -219,6 +224,7 @@ class PageFetcher:
         """The robots.txt of a target's site, blank when it cannot be had."""
         download = self._download(POLITE_LIMITS.robots_bytes, 0)
         try:
+            download.proxy = self._proxy()
             async with asyncio.timeout(POLITE_LIMITS.robots_timeout):
                 body = await download.run(str(target.url.copy_with(raw_path=b"/robots.txt")))
         except Exception as exc:  # noqa: BLE001 - whatever it is, the page itself will show it
@@ -254,46 +260,3 @@ def _with_text(outcome: FetchOutcome, page: Extracted) -> FetchOutcome:
         published_on=page.published_on,
         date_confidence=page.date_confidence,
     )
-
-
-# In this order: the first class that an exception is an instance of decides.
-_FAILURES: tuple[tuple[type[Exception], FetchStatus, str], ...] = (
-    (SSRFBlockedError, FetchStatus.BLOCKED, ""),
-    (URLScrapeError, FetchStatus.BAD_URL, ""),
-    (httpx.InvalidURL, FetchStatus.BAD_URL, "the URL cannot be parsed"),
-    (DisallowedError, FetchStatus.DISALLOWED, "the site's robots.txt asks us not to read it"),
-    (HostPausedError, FetchStatus.HTTP_ERROR, "the site has asked to be left alone for now"),
-    (NameNotFoundError, FetchStatus.DNS_ERROR, "the host name has no address"),
-    (BodyTooLargeError, FetchStatus.TOO_LARGE, "the body is larger than the cap"),
-    (TruncatedBodyError, FetchStatus.TRUNCATED, ""),
-    (BrokenBodyError, FetchStatus.DECODE_ERROR, ""),
-    (httpcore.TimeoutException, FetchStatus.TIMEOUT, "the server did not answer in time"),
-    (TimeoutError, FetchStatus.TIMEOUT, "the page was not read in time"),
-    (ssl.SSLError, FetchStatus.TLS_ERROR, "the TLS handshake or certificate was refused"),
-    (httpcore.NetworkError, FetchStatus.CONNECT_ERROR, "no connection, or it broke"),
-    (httpcore.ProtocolError, FetchStatus.CONNECT_ERROR, "the server broke the HTTP protocol"),
-    (OSError, FetchStatus.CONNECT_ERROR, "no connection, or it broke"),
-    (WorkerTimeout, FetchStatus.EXTRACT_FAILED, "extraction took too long on this page"),
-    (WorkerError, FetchStatus.EXTRACT_FAILED, "extraction failed on this page"),
-)
-
-
-def failure_of(exc: Exception) -> tuple[FetchStatus, str]:
-    """The status an exception means, and a short reason for people, without secrets."""
-    if isinstance(exc, FetchEndedError):
-        return exc.status, str(exc)
-    if isinstance(exc, httpcore.ConnectError) and _from_tls(exc):
-        return FetchStatus.TLS_ERROR, "the TLS handshake or certificate was refused"
-    for kind, status, detail in _FAILURES:
-        if isinstance(exc, kind):
-            return status, detail or str(exc)
-    return FetchStatus.ERROR, f"unforeseen failure ({type(exc).__name__})"
-
-
-def _from_tls(exc: BaseException) -> bool:
-    cause: BaseException | None = exc
-    while cause is not None:
-        if isinstance(cause, ssl.SSLError):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False

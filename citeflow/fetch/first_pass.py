@@ -8,8 +8,6 @@ good as the thorough one's or better; where they do not, neither is taken.
 
 from __future__ import annotations
 
-import bisect
-import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,6 +15,8 @@ from typing import NamedTuple
 
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from citeflow.fetch.asides import named_shares
 
 __all__ = ["Frame", "by_resiliparse", "read_frame"]
 
@@ -27,25 +27,8 @@ _NOT_TEXT = (
     "[aria-hidden=true], [role=navigation], [role=complementary], [role=dialog], [role=banner], "
     "[role=contentinfo], [style*='display:none'], [style*='display: none']"
 )
-# Parts of the names that sites give to what is not their text.
-_NAMED_ASIDE = (
-    "share social related sidebar footer breadcrumb newsletter subscri promo cookie consent byline "
-    "author tag-list tags widget popup modal advert sponsor caption recommend more- most- rating "
-    "login signup disclaimer copyright trending toolbar pager pagination prevnext nav- navbar "
-    "postmeta post-meta entry-meta article-meta bio timestamp teaser"
-)
-_NAMED_COMMENTS = "comment disqus respond kommentar replies"
-
-
-# The shares of the page's paragraphs from which a name is a mistake: a body of class "no-sidebar"
-# is not a sidebar. Comments may outweigh what they are about.
-_NOT_TEXT_SHARE, _ASIDE_SHARE, _COMMENTS_SHARE = 0.35, 0.25, 0.8
-_NAMED = tuple(
-    (part, share)
-    for parts, share in ((_NAMED_ASIDE, _ASIDE_SHARE), (_NAMED_COMMENTS, _COMMENTS_SHARE))
-    for part in parts.split()
-)
-
+# From this share of the page's paragraphs, that markup is a mistake.
+_NOT_TEXT_SHARE = 0.35
 _BLOCK_NAMES = (
     "address article blockquote body br center dd details div dl dt fieldset figure form h1 h2 h3 "
     "h4 h5 h6 header hgroup hr li main ol p pre section summary table tbody td th thead tr ul"
@@ -62,8 +45,10 @@ _FEW_CHARS = 500
 _DIVISIONS = "div, section, article, main, center, font, span"
 _PARAGRAPH_CHARS = 60
 _LINK_SHARE = 0.4
-# A row with one of these in it is not data but the layout of an old page.
-_IN_LAYOUT_ROWS = "p, div, table, ul, ol, pre, h1, h2, h3, h4, blockquote"
+# A row with one of these in it, or with as much text in a cell, is not data but the layout of an
+# old page.
+_IN_LAYOUT_ROWS = "table, ul, ol, pre, h1, h2, h3, h4, blockquote"
+_CELL_CHARS = 200
 # The frame is the smallest element with this share of the paragraphs; the rest are strays.
 _FRAME_SHARE = 0.75
 # The work grows with both, and the interpreter's stack with the depth: what is above either is
@@ -153,7 +138,7 @@ class _Reader:
         total = sum(weight for weight, _ in self._paragraphs)
         shares = {node.mem_id: _NOT_TEXT_SHARE for node in tree.css(_NOT_TEXT)}
         named = body.css("[class], [id]")
-        for number, share in _named_shares([node.attributes for node in named]).items():
+        for number, share in named_shares([node.attributes for node in named]).items():
             element = named[number].mem_id
             shares[element] = max(share, shares.get(element, 0.0))
         self._dropped = {
@@ -237,14 +222,38 @@ class _Reader:
 
     def _read_block(self, node: LexborNode, tag: str, depth: int) -> None:
         if tag == "pre":
-            self.lines.append(node.text(deep=True).strip("\n"))
+            self.lines.append(self._parted(node, "\n", depth).strip("\n"))
             return
         if tag == "tr" and node.css_first(_IN_LAYOUT_ROWS) is None:
-            cells = (" ".join(cell.text(deep=True).split()) for cell in node.css("td, th"))
-            self.lines.append(" | ".join(cells))
-            return
+            found = node.css("td, th")
+            cells = [" ".join(self._parted(cell, " ", depth).split()) for cell in found]
+            short = all(len(cell) <= _CELL_CHARS for cell in cells)
+            if cells and (short or node.css_first("p, div") is None):
+                self.lines.append(" | ".join(cells).strip())
+                return
         self.read(node, depth + 1)
         self.end_line(short=tag in _SHORT)
+
+    def _parted(self, node: LexborNode, by: str, depth: int) -> str:
+        """The text of an element as it stands, its blocks and line breaks parted by `by`."""
+        if depth > _DEPTH:
+            raise _TooMuchError
+        parts: list[str] = []
+        for child in node.iter(include_text=True):
+            tag = child.tag or ""
+            if tag == "-text":
+                parts.append(child.text() or "")
+            elif tag == "br":
+                parts.append(by)
+            elif tag[:1].isalpha() and child.mem_id not in self._dropped:
+                text = self._parted(child, by, depth + 1)
+                if tag not in _BLOCKS:
+                    parts.append(text)
+                    continue
+                # A newline at the end of one block already parts it from the next.
+                before = "" if not parts or parts[-1].endswith(by) else by
+                parts.append(f"{before}{text.removesuffix(by)}{by}")
+        return "".join(parts)
 
     def _is_menu(self, node: LexborNode, tag: str) -> bool:
         share, links = _MENU_SHARES.get(tag), self._link_chars.get(node.mem_id, 0)
@@ -256,26 +265,6 @@ class _Reader:
         self._line.clear()
         if text and (short or len(text) >= _LABEL_CHARS or _SENTENCE_END.search(text)):
             self.lines.append(text)
-
-
-def _named_shares(attributes: list[dict[str, str | None]]) -> dict[int, float]:
-    """The shares of those elements, by their place in the list, that are named as no text.
-
-    All names are searched at once: a hundred searches for a whole page instead of for each element.
-    """
-    lines = [
-        f"{names.get('class')} {names.get('id')}".replace("\n", " ").lower() for names in attributes
-    ]
-    starts = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
-    joined = "\n".join(lines)
-    shares: dict[int, float] = {}
-    for part, share in _NAMED:
-        found = joined.find(part)
-        while found >= 0:
-            number = bisect.bisect_right(starts, found) - 1
-            shares[number] = max(share, shares.get(number, 0.0))
-            found = joined.find(part, starts[number + 1])
-    return shares
 
 
 def _trimmed(lines: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ import re
 
 from citeflow.fetch.limits import EXTRACT_LIMITS, ExtractLimits
 
-__all__ = ["guard"]
+__all__ = ["beginning", "guard"]
 
 _OPEN_OR_CLOSE = re.compile(r"</?[a-zA-Z]")
 
@@ -73,6 +73,17 @@ def guard(html: str, limits: ExtractLimits = EXTRACT_LIMITS) -> str:
                 position = close.start()
     kept.append(html[keep_from:])
     return "".join(kept)
+
+
+def beginning(html: str, *, tags: int, chars: int) -> str:
+    """`html` up to `chars` characters and before the "<" after `tags` others."""
+    html = html[:chars]
+    if html.count("<") <= tags:
+        return html
+    position = -1
+    for _ in range(tags + 1):
+        position = html.find("<", position + 1)
+    return html[:position]
 
 
 def _is_ordinary(html: str, limits: ExtractLimits) -> bool:

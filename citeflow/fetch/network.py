@@ -9,10 +9,9 @@ server name and Host header from the URL, not from the address connected to.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
+import functools
 import ipaddress
 import socket
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
@@ -20,7 +19,9 @@ import httpcore
 
 from citeflow.errors import SSRFBlockedError
 from citeflow.fetch.addresses import is_public_address
+from citeflow.fetch.http2 import FrameCounter, FramesCounted
 from citeflow.fetch.limits import CONNECT_LIMITS
+from citeflow.fetch.threads import in_thread
 
 __all__ = ["GuardedBackend", "NameNotFoundError", "Resolver", "resolve_host"]
 
@@ -39,36 +40,38 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
     Each look-up has a daemon thread of its own: one that a dead name server holds for half a
     minute delays neither other look-ups, nor other blocking work, nor the end of the program.
     """
-    future: concurrent.futures.Future[list[str]] = concurrent.futures.Future()
-    future.set_running_or_notify_cancel()
-    threading.Thread(
-        target=_look_up, args=(host, port, future), name="citeflow-dns", daemon=True
-    ).start()
-    return await asyncio.wrap_future(future)
+    return await in_thread(functools.partial(_look_up, host, port), name="citeflow-dns")
 
 
-def _look_up(host: str, port: int, future: concurrent.futures.Future[list[str]]) -> None:
+def _look_up(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        future.set_exception(NameNotFoundError("the host name has no address"))
-    else:
-        future.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
+    except (OSError, UnicodeError) as exc:
+        raise NameNotFoundError("the host name has no address") from exc
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
     """Makes one connection, to a vetted address only; with `vet=False` to any the name has.
 
-    `dial` opens the connection to one address (default: the system's TCP).
+    `dial` opens the connection to one address (default: the system's TCP). With `direct=False` the
+    other end of what it opens is a proxy, and is not compared with the address.
     """
 
     def __init__(
-        self, *, vet: bool, resolve: Resolver, dial: httpcore.AsyncNetworkBackend | None = None
+        self,
+        *,
+        vet: bool,
+        resolve: Resolver,
+        dial: httpcore.AsyncNetworkBackend | None = None,
+        direct: bool = True,
     ) -> None:
         self._vet = vet
+        self._direct = direct
         self._resolve = resolve
         self._dial = dial or httpcore.AnyIOBackend()
         self._stream: httpcore.AsyncNetworkStream | None = None
+        self._frames = FrameCounter()
 
     async def connect_tcp(
         self,
@@ -101,9 +104,9 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                     raise
                 continue
             self._stream = stream
-            if self._vet:
+            if self._vet and self._direct:
                 await _check_peer(stream, address)
-            return stream
+            return FramesCounted(stream, self._frames)
         raise NameNotFoundError("the host name has no address")
 
     async def connect_unix_socket(
@@ -114,6 +117,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Refused: pages are not read from local sockets."""
         raise SSRFBlockedError("local sockets are not read")
+
+    def begin_request(self) -> None:
+        """Begin the count of what one request may cost."""
+        self._frames.begin()
 
     async def aclose(self) -> None:
         """Close the connection, also one that was given up during its TLS handshake."""

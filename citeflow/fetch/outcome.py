@@ -21,6 +21,8 @@ class FetchStatus(enum.StrEnum):
     """The host name has no address."""
     CONNECT_ERROR = "connect_error"
     """No connection, or it broke before the answer was complete."""
+    PROXY_ERROR = "proxy_error"
+    """The configured proxy could not be used, or refused."""
     TLS_ERROR = "tls_error"
     """The certificate or the handshake was refused."""
     TIMEOUT = "timeout"

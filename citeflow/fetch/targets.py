@@ -67,11 +67,13 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that may be asked for. `exempt`: the addresses of its host are not vetted."""
+    """A URL that may be asked for. `exempt`: the addresses of its host are not vetted. `listed`:
+    its origin is one of the allowed ones, which are reached without a proxy."""
 
     url: httpx.URL
     origin: Origin
     exempt: bool
+    listed: bool = False
 
 
 @functools.lru_cache(maxsize=64)  # so that a malformed entry warns once, not at each fetch
@@ -129,7 +131,7 @@ def _parse(text: str) -> httpx.URL:
         raise URLScrapeError("only http and https URLs are read")
     if url.userinfo:
         raise URLScrapeError("a URL with a user name or password is not read")
-    return url.copy_with(fragment=None)
+    return url.copy_with(fragment=None) if "#" in str(url) else url
 
 
 def _origin(url: httpx.URL) -> Origin:
@@ -150,7 +152,7 @@ def _origin(url: httpx.URL) -> Origin:
 def _check(url: httpx.URL, policy: Policy) -> Target:
     origin = _origin(url)
     if origin in policy.allowed_origins:
-        return Target(url, origin, exempt=True)
+        return Target(url, origin, exempt=True, listed=True)
     if origin.port != _DEFAULT_PORTS[origin.scheme]:
         raise SSRFBlockedError(f"port {origin.port} is not read")
     address = _literal(origin.host)

@@ -15,6 +15,9 @@ class ScoredSource:
     `overall_score` is the weighted average of the five component scores (0.0 when all weights
     are zero). `search_position` is the best 0-based position any copy of the source had in the
     engine's own order. Texts are as the engine and the page gave them, not yet safe to render.
+    `published_on` is the day the page says it is from (YYYY-MM-DD, blank if unknown) with its
+    `date_confidence` (`high`, `medium`, `low` or blank); `cached`: the page was read earlier and
+    kept. None of the three has a part in the scores.
     """
 
     title: str
@@ -29,6 +32,9 @@ class ScoredSource:
     content: str = ""
     search_rank_score: float = 0.0
     search_position: int = 0
+    published_on: str = ""
+    date_confidence: str = ""
+    cached: bool = False
 
 
 class DropReason(enum.StrEnum):

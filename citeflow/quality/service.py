@@ -129,7 +129,8 @@ class ResearchQualityService:
         """The results that may be cited, highest `overall_score` first.
 
         `results` are dicts with `title`, `url`, `snippet`, `content` and optionally
-        `search_position`, the 0-based place in the engine's order (default: the list index).
+        `search_position`, the 0-based place in the engine's order (default: the list index), and
+        `published_on`, `date_confidence` and `cached`, as in `ScoredSource`.
         `searched` is how many results that order had, for results of which some were already
         removed (default: as many as there are). `now` is the aware time that recency is judged
         against (default: the current time). Equal scores keep the search order; with all weights
@@ -210,6 +211,9 @@ class ResearchQualityService:
                 uniqueness_score=1.0,
                 overall_score=0.0,
                 content=_text(result, "content"),
+                published_on=_text(result, "published_on"),
+                date_confidence=_text(result, "date_confidence"),
+                cached=result.get("cached") is True,
             )
             words = comparison_words(snippet)
             candidates.append(_Candidate(index, position, source, words, canonical_url(url)))

@@ -16,12 +16,7 @@ that never gives the interpreter lock back, is ended with SIGKILL and costs one 
 
 from __future__ import annotations
 
-from citeflow.workers.pool import (
-    WorkerCrashed,
-    WorkerError,
-    WorkerFailed,
-    WorkerPool,
-    WorkerTimeout,
-)
+from citeflow.workers.errors import WorkerCrashed, WorkerError, WorkerFailed, WorkerTimeout
+from citeflow.workers.pool import WorkerPool
 
 __all__ = ["WorkerCrashed", "WorkerError", "WorkerFailed", "WorkerPool", "WorkerTimeout"]

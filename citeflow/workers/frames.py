@@ -44,9 +44,14 @@ def send(sock: socket.socket, tag: Tag, body: bytes, *, deadline: float | None =
     """
     if len(body) > MAX_FRAME_BYTES:
         raise FrameError(f"a message of {len(body)} bytes is too long")
-    for part in (_HEADER.pack(tag, len(body)), body):
-        sock.settimeout(_remaining(deadline))
-        sock.sendall(part)
+    header = _HEADER.pack(tag, len(body))
+    sock.settimeout(_remaining(deadline))
+    # Together, so that the other side wakes up once and finds both.
+    sent = sock.sendmsg([header, body])
+    for part in (header[sent:], memoryview(body)[max(0, sent - len(header)) :]):
+        if part:
+            sock.settimeout(_remaining(deadline))
+            sock.sendall(part)
 
 
 def receive(sock: socket.socket, *, deadline: float | None = None) -> tuple[Tag, bytes]:

@@ -6,42 +6,20 @@ import asyncio
 import atexit
 import collections
 import concurrent.futures
-import contextlib
 import math
-import os
-import socket
-import subprocess
-import sys
 import threading
 import time
 import weakref
 from dataclasses import dataclass
 
-from citeflow.workers.frames import FrameError, Tag, receive, send
+from citeflow.workers.errors import WorkerCrashed, WorkerError, WorkerFailed, WorkerTimeout
+from citeflow.workers.frames import FrameError
+from citeflow.workers.process import Process
 
 __all__ = ["WorkerCrashed", "WorkerError", "WorkerFailed", "WorkerPool", "WorkerTimeout"]
 
-# Importing the extraction libraries takes about half a second on an idle machine; a hundred times
-# that is a machine in distress, and a job that waited so long is better failed than kept.
-_START_SECONDS = 60.0
 # The workers are killed before the threads are joined, so this bounds only a kernel in trouble.
 _JOIN_SECONDS = 5.0
-
-
-class WorkerError(Exception):
-    """A job could not be answered; see the subclasses for why."""
-
-
-class WorkerTimeout(WorkerError):
-    """The job ran longer than its timeout; its worker was killed, the next job gets a new one."""
-
-
-class WorkerCrashed(WorkerError):
-    """The worker died during the job or could not be started, or the pool is closed."""
-
-
-class WorkerFailed(WorkerError):
-    """The target function raised; the message holds the exception's type and text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,69 +30,14 @@ class _Job:
     future: concurrent.futures.Future[bytes]
 
 
-class _Process:
-    """One worker process and the socket to it. Used by its own thread; `kill` by any."""
-
-    def __init__(self, target: str, memory_limit_bytes: int | None) -> None:
-        self.jobs_done = 0
-        self._socket, theirs = socket.socketpair()
-        # The worker finds the modules its parent finds, also from a checkout or an embedded
-        # interpreter; -P keeps the working directory off its path unless it is on the parent's.
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        command = [sys.executable, "-P", "-m", "citeflow.workers", target]
-        command += [str(os.getpid()), str(memory_limit_bytes or 0)]
-        with theirs:
-            self._popen: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                command,
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path},
-                process_group=0,  # a Ctrl-C at the terminal is the parent's, also during start-up
-            )
-
-    def await_ready(self) -> None:
-        tag, body = receive(self._socket, deadline=time.monotonic() + _START_SECONDS)
-        if tag is not Tag.READY:
-            raise WorkerFailed(body.decode())
-
-    def run(self, job: _Job) -> bytes:
-        deadline = min(time.monotonic() + job.timeout, job.expires)
-        send(self._socket, Tag.JOB, job.payload, deadline=deadline)
-        tag, body = receive(self._socket, deadline=deadline)
-        self.jobs_done += 1
-        if tag is Tag.FAILED:
-            raise WorkerFailed(body.decode())
-        return body
-
-    def alive(self) -> bool:
-        return self._popen.poll() is None
-
-    def ending(self) -> str:
-        """How it ended, for people; a process that closed its socket is about to."""
-        try:
-            return f"exit code {self._popen.wait(1.0)}"
-        except subprocess.TimeoutExpired:
-            return "still running"
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._popen.kill()
-
-    def dispose(self) -> int:
-        """Kill it if need be, reap it, and return its exit code."""
-        self.kill()
-        self._socket.close()
-        return self._popen.wait()
-
-
 class WorkerPool:
     """Up to `size` worker processes running `target` (`"package.module:function"`).
 
-    Processes start when jobs ask for them (`warm` starts all) and are replaced after
-    `max_jobs_per_worker` jobs, which bounds what a leaking native library can hold.
-    `memory_limit_bytes` caps a worker's address space; None: no cap. A pool may be used from any
-    thread and any event loop, and from one loop after another.
+    Processes start when jobs ask for them (`warm` starts all). They are replaced after
+    `max_jobs_per_worker` jobs, and after a job that leaves one with more than `max_worker_bytes` of
+    memory (None: no matter), which bounds what a leaking native library can hold.
+    `memory_limit_bytes` caps a worker's address space, also during a job; None: no cap. A pool may
+    be used from any thread and any event loop, and from one loop after another.
     """
 
     def __init__(
@@ -123,6 +46,7 @@ class WorkerPool:
         *,
         size: int,
         max_jobs_per_worker: int = 500,
+        max_worker_bytes: int | None = None,
         memory_limit_bytes: int | None = None,
     ) -> None:
         if size < 1 or max_jobs_per_worker < 1:
@@ -130,12 +54,13 @@ class WorkerPool:
         self._target = target
         self._size = size
         self._max_jobs = max_jobs_per_worker
+        self._max_worker_bytes = max_worker_bytes
         self._memory_limit_bytes = memory_limit_bytes
         self._changed = threading.Condition()
         # Guarded by _changed:
         self._jobs: collections.deque[_Job] = collections.deque()
         self._threads: list[threading.Thread] = []
-        self._processes: set[_Process] = set()
+        self._processes: set[Process] = set()
         self._busy = 0
         self._closed = False
         _open_pools.add(self)
@@ -191,7 +116,7 @@ class WorkerPool:
 
     def _serve(self) -> None:
         """Keep one worker process: start it, hand it one job at a time, replace it."""
-        process: _Process | None = None
+        process: Process | None = None
         problem: WorkerError | None = None
         while True:
             if process is None:
@@ -205,10 +130,8 @@ class WorkerPool:
                 self._dispose(process)
                 process, problem = self._start()
             answer = problem if process is None else self._answer(process, job)
-            if process is not None and (
-                isinstance(answer, WorkerTimeout | WorkerCrashed)
-                or process.jobs_done >= self._max_jobs
-            ):
+            broken = isinstance(answer, WorkerTimeout | WorkerCrashed)
+            if process is not None and (broken or self._has_served(process)):
                 self._dispose(process)
                 process = None
             with self._changed:
@@ -219,6 +142,12 @@ class WorkerPool:
                 job.future.set_exception(answer)
         if process is not None:
             self._dispose(process)
+
+    def _has_served(self, process: Process) -> bool:
+        if process.jobs_done >= self._max_jobs:
+            return True
+        most = self._max_worker_bytes
+        return most is not None and process.resident_bytes() > most
 
     def _next_job(self) -> _Job | None:
         """Wait for a job nobody cancelled; None once the pool is closed."""
@@ -239,11 +168,11 @@ class WorkerPool:
                     self._busy += 1
                     return job
 
-    def _start(self) -> tuple[_Process | None, WorkerError | None]:
+    def _start(self) -> tuple[Process | None, WorkerError | None]:
         if self._closed:  # no new process while the program is on its way out
             return None, WorkerCrashed("the worker pool is closed")
         try:
-            process = _Process(self._target, self._memory_limit_bytes)
+            process = Process(self._target, self._memory_limit_bytes)
         except OSError as exc:
             return None, WorkerCrashed(f"the worker process could not be started: {exc}")
         with self._changed:
@@ -260,9 +189,10 @@ class WorkerPool:
             return None, WorkerCrashed(f"the worker did not start ({exc}; exit code {code})")
         return process, None
 
-    def _answer(self, process: _Process, job: _Job) -> bytes | WorkerError:
+    def _answer(self, process: Process, job: _Job) -> bytes | WorkerError:
         try:
-            return process.run(job)
+            deadline = min(time.monotonic() + job.timeout, job.expires)
+            return process.run(job.payload, deadline=deadline)
         except WorkerFailed as exc:
             return exc
         except TimeoutError:
@@ -270,7 +200,7 @@ class WorkerPool:
         except (FrameError, OSError) as exc:
             return WorkerCrashed(f"the worker died during the job ({exc}; {process.ending()})")
 
-    def _dispose(self, process: _Process) -> int:
+    def _dispose(self, process: Process) -> int:
         with self._changed:
             self._processes.discard(process)
         return process.dispose()

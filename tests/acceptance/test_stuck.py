@@ -8,6 +8,7 @@ import signal
 import sys
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from streams.embedded import EmbeddedBroker, free_port
 from streams.produce import produce
 from streams.runner import wait_for_topics
 from tests.support.broker import BACKEND
+from tests.support.discord import playing_discord
 from tests.support.line import web_settings, worker_process
 
 
@@ -38,20 +40,30 @@ async def test_a_paused_worker_ends_when_it_goes_on(line_config: StreamConfig) -
 
 @pytest.mark.skipif(BACKEND != "embedded", reason="kills a broker of its own, the embedded one")
 @pytest.mark.parametrize("busy", [False, True])
-async def test_a_worker_whose_broker_is_gone_ends(busy: bool) -> None:
-    """Idle or at work: no broker for longer than `broker_timeout`: exit code 1, in bounded time."""
+async def test_a_worker_whose_broker_is_gone_ends(
+    busy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Idle or at work: no broker for longer than `broker_timeout`: exit code 1, in bounded time.
+
+    It says so on Discord, to which it needs no broker.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     broker = EmbeddedBroker()
     broker.start()
     try:
         await broker.wait_ready()
         config = replace(StreamConfig(), broker=broker.address, partitions=2)
         await wait_for_topics(config)
-        async with DemoWeb() as web, worker_process(config, web_settings(web.origin)) as worker:
-            if busy:
-                requests = [(None, b'{"topic": "Redis caching"}')] * 40
-                await produce(config.broker, "topics.requested", requests)
-            broker.stop()
-            assert await asyncio.wait_for(worker.wait(), 40) == 1
+        async with DemoWeb() as web, playing_discord() as discord:
+            settings = {**web_settings(web.origin), "discord_webhook_url": discord.url}
+            async with worker_process(config, settings) as worker:
+                if busy:
+                    requests = [(None, b'{"topic": "Redis caching"}')] * 40
+                    await produce(config.broker, "topics.requested", requests)
+                broker.stop()
+                assert await asyncio.wait_for(worker.wait(), 50) == 1
+            (embed,) = discord.embeds
+            assert {"name": "kind", "value": "worker\\_ended", "inline": True} in embed["fields"]
     finally:
         broker.stop()
 

@@ -18,7 +18,7 @@ _ITEM = re.compile(
 )
 _LIVE_LINK = re.compile(r"(?<!\\)(?:\\\\)*\][\[(:]")
 _BLOCK = re.compile(
-    r"\s|[-+*](?:[ \[]|$)|#{1,6}(?: |$)|>|```|~~~|\||\d{1,9}[.)](?: |$)|[=-]+$|"
+    r"[-+*](?:[ \[]|$)|#{1,6}(?: |$)|>|```|~~~|\||\d{1,9}[.)](?: |$)|[=-]+$|"
     r"([*_-])[ ]*(?:\1[ ]*){2,}$|<[A-Za-z/!?]"
 )
 _FORBIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -74,7 +74,9 @@ def _parse_items(name: str, lines: list[str], corpus: Corpus) -> list[tuple[str,
             corpus.excerpts[links[-1][1]] = [line.removeprefix("  Source text: ")]
         else:
             assert in_excerpt, line
-            assert not _BLOCK.match(line), line
+            # Indentation does not begin code in the middle of a paragraph.
+            assert not _BLOCK.match(line.lstrip()), line
+            assert line.strip(), line
             assert not any(_letters(line).startswith(_letters(h.split("(")[0])) for h in HEADINGS)
             corpus.excerpts[links[-1][1]].append(line)
     return links

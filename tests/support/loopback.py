@@ -8,7 +8,10 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
 import httpcore
+import pytest
+import trustme
 
+from citeflow.fetch import connections
 from citeflow.fetch.network import NameNotFoundError
 
 Handler = Callable[[str, dict[str, str], asyncio.StreamWriter], Awaitable[None]]
@@ -88,6 +91,17 @@ def serving(pages: dict[str, bytes], *, tls: ssl.SSLContext | None = None) -> Lo
         writer.write(pages.get(path, response("no such page", status="404 Not Found")))
 
     return LoopbackServer(handler, tls=tls)
+
+
+def trust(patch: pytest.MonkeyPatch, authority: trustme.CA) -> None:
+    """Have pages' certificates verified with this authority alone."""
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+
+    async def page_tls() -> ssl.SSLContext:
+        return context
+
+    patch.setattr(connections, "page_tls", page_tls)
 
 
 class FakeNetwork(httpcore.AsyncNetworkBackend):

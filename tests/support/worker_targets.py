@@ -8,6 +8,7 @@ import sys
 import time
 
 _calls = 0
+_kept: list[bytes] = []
 
 
 def echo(payload: bytes) -> bytes:
@@ -42,6 +43,8 @@ def act(payload: bytes) -> bytes:
         os.kill(os.getpid(), signal.SIGINT)
     elif word == "memory":
         bytearray(int(argument))
+    elif word == "keep":
+        _kept.append(b"x" * int(argument))
     elif word == "large":
         return b"x" * int(argument)
     return f"{word} {os.getpid()} {_calls}".encode()

@@ -24,8 +24,18 @@ async def test_stream_and_library_give_equal_bytes(line_config: StreamConfig) ->
         for topic in (TOPIC, "Redis caching", "nothing matches xyzzy"):
             context = await Client(line_config.broker).ask(topic, timeout=60)
             config = SiteConfig(web_settings(web.origin), environ={})
-            corpus = await ResearchService(site_config=config).build_context(topic)
-            assert context.corpus.encode() == corpus.encode()
+            report = await ResearchService(site_config=config).research(topic)
+            assert context.corpus.encode() == report.corpus.encode()
+            for record, source, excerpts in zip(
+                context.sources, report.sources, report.excerpts, strict=True
+            ):
+                assert (record.published_on, record.date_confidence) == (
+                    source.published_on,
+                    source.date_confidence,
+                )
+                assert [(e.start, e.end, e.text_sha256) for e in record.excerpts] == [
+                    (e.start, e.end, e.text_sha256) for e in excerpts
+                ]
 
 
 async def test_demo_corpus_filters_what_it_should(line_config: StreamConfig) -> None:

@@ -126,6 +126,16 @@ async def test_workers_ignore_the_interrupt_signal() -> None:
         assert (await workers.run(b"interrupt", timeout=30)).startswith(b"interrupt")
 
 
+async def test_a_worker_that_has_grown_is_replaced_after_its_answer() -> None:
+    """max_worker_bytes is what one may hold between jobs; the job that grew it is answered."""
+    with pool(max_worker_bytes=100_000_000) as workers:
+        small = [await workers.run(b"memory 1000", timeout=30) for _ in range(2)]
+        kept = await workers.run(b"keep 200000000", timeout=30)
+        after = await workers.run(b"memory 1000", timeout=30)
+    pids = [answer.split()[1] for answer in (*small, kept, after)]
+    assert pids[0] == pids[1] == pids[2] != pids[3]
+
+
 async def test_workers_are_replaced_after_their_number_of_jobs() -> None:
     """max_jobs_per_worker bounds the life of a process."""
     with pool(max_jobs_per_worker=2) as workers:

@@ -10,6 +10,7 @@ import pytest
 
 import schemas
 from agents import Inbound
+from agents import backlog as backlog_module
 from agents.backlog import Backlog
 from agents.search import SearchAgent
 from agents.slots import Slots
@@ -346,8 +347,11 @@ async def test_a_deadline_is_kept_though_no_slot_is_free() -> None:
     assert (hits.status, hits.hits) == ("timeout", ())
 
 
-async def test_no_search_is_begun_while_reading_is_behind() -> None:
+async def test_no_search_is_begun_while_reading_is_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The request waits until younger hits are taken, at most until its deadline."""
+    monkeypatch.setattr(backlog_module, "LINGER_SECONDS", 0.0)
     backlog = Backlog(lambda: NOW)
     engine = Engine(FOUND)
     agent = SearchAgent(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from citeflow.context import render_corpus
 from citeflow.context.excerpts import RELEVANT, START, choose_excerpts
-from citeflow.context.untrusted import clean_text
+from citeflow.context.untrusted import clean_layout
+from citeflow.fetch.clean import clean_layout as page_layout
 from citeflow.fetch.clean import clean_text as page_text
 from citeflow.quality import ScoredSource
 
@@ -50,7 +51,7 @@ def test_the_passages_that_share_words_with_the_topic() -> None:
 @given(st.text(max_size=200), st.integers(0, 60), st.sampled_from([START, RELEVANT]), st.text())
 def test_every_excerpt_is_verbatim(text: str, chars: int, mode: str, topic: str) -> None:
     """Offsets and hash lead back to the very characters; together they are not too many."""
-    whole = clean_text(text)
+    whole = clean_layout(text)
     found = choose_excerpts(text, chars, mode=mode, topic=topic)
     digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
     assert all(whole[e.start : e.end] == e.text and e.text_sha256 == digest for e in found)
@@ -61,8 +62,21 @@ def test_every_excerpt_is_verbatim(text: str, chars: int, mode: str, topic: str)
 @given(st.text(alphabet="ab \n\t\x00\u202e\u00a0\u3000\u200b\ufeff\u2028", max_size=40))
 def test_text_as_it_is_read_is_text_as_it_is_shown(text: str) -> None:
     """For a page's text the hash is that of the fetch: cleaning it again changes nothing."""
-    once = page_text(text)
-    assert clean_text(once) == once
+    for once in (page_text(text), page_layout(text), page_layout(text, within=True)):
+        assert clean_layout(once) == once
+
+
+def test_code_is_shown_with_its_indentation() -> None:
+    """In the corpus too; an excerpt does not begin with it."""
+    text = "def sail(ship):\n    if ship.harbour:\n        return ship.harbour\nThat is all."
+    (start,) = choose_excerpts(text, 600, mode=START, topic="")
+    assert start.text == text
+    (passage,) = choose_excerpts(text, 40, mode=RELEVANT, topic="return ship")
+    assert (passage.text, passage.start) == ("return ship.harbour", text.index("return"))
+    source = ScoredSource("T", "https://a.example/", "s", "a.example", 1, 1, 1, 1, 1, text)
+    assert "\n    if ship.harbour:\n        return ship.harbour\n" in render_corpus(
+        sources=[source]
+    )
 
 
 def test_a_long_text_takes_no_time() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from citeflow.context import KNOWN_REFERENCES, find_internal_links, get_known_references
 from citeflow.context.references import match_references
+from citeflow.findings import collect_findings
 from tests.support.research import FakePool, config
 
 
@@ -91,3 +92,25 @@ async def test_a_slug_shares_words_too():
     """Words of the slug count as words of the post."""
     links = await find_internal_links(FakePool([post("Untitled", "redis-at-home")]), "Redis")
     assert [link.slug for link in links] == ["redis-at-home"]
+
+
+@pytest.mark.parametrize(
+    ("table", "quoted"), [("posts", '"posts"'), ("site.Entries", '"site"."Entries"')]
+)
+async def test_the_table_of_posts_can_be_named(table: str, quoted: str) -> None:
+    """A table or view of one's own, with its schema."""
+    pool = FakePool([post("Redis caching", "redis-caching")])
+    assert await find_internal_links(pool, "Redis caching", table=table)
+    assert f"FROM {quoted}\n" in pool.calls[0][0]
+
+
+@pytest.mark.parametrize(
+    "table", ["posts; DROP TABLE posts", 'a"b', "a.b.c", "", "1x", "x" * 64, "posts--", "a b"]
+)
+async def test_what_is_no_name_of_a_table_never_reaches_the_database(table: str) -> None:
+    """No query, no links, and a finding."""
+    pool = FakePool([post("Redis caching", "redis-caching")])
+    with collect_findings() as findings:
+        assert await find_internal_links(pool, "Redis caching", table=table) == []
+    assert pool.calls == []
+    assert [finding.kind for finding in findings] == ["internal_link_search_failed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from types import SimpleNamespace
 
 import msgspec
@@ -19,6 +20,7 @@ from citeflow.fetch.exchange import Extracted, ExtractRequest, Readability
 from citeflow.fetch.extract import extract_page, run
 from citeflow.fetch.paragraphs import main_paragraphs, page_language, revise_linear
 from citeflow.fetch.title import Titles, find_titles, without_title_lines
+from tests.support.hostile_pages import HOSTILE
 
 TODAY = datetime.date(2026, 5, 1)
 GERMAN = (
@@ -59,11 +61,53 @@ def test_a_short_page_yields_its_text() -> None:
     assert extract("<p>OK</p>").readability is Readability.EMPTY
 
 
+SENTENCE = "Lithium cells lose capacity when repeatedly charged above eighty percent."
+CODE = """<pre><code><span>def</span> <span>main</span>(argv):
+    <span>for</span> ship in argv:
+\tif ship:
+            print(ship)
+</code></pre>"""
+LINES = ["def main(argv):", "    for ship in argv:", "    if ship:", "            print(ship)"]
+TABLE = """<table><tr><th>Ship</th><th>Draught in<br>metres</th></tr>
+<tr><td>Anna</td><td>4.2</td></tr><tr><td>Berta <b>I</b>I</td><td><p>6.1</p></td></tr></table>"""
+ROWS = ["Ship | Draught in metres", "Anna | 4.2", "Berta II | 6.1"]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_code_keeps_its_indentation_and_tables_their_cells(trusted: bool) -> None:
+    """By the cheap reading and by the thorough one."""
+    prose = "".join(f"<p>{SENTENCE} Paragraph {n} of the page.</p>" for n in range(8))
+    heads = "".join(f"<h2><a href=/{n}>A heading that is a link {n}</a></h2>" for n in range(4))
+    html = f"<article>{prose}{CODE}{prose}{TABLE}{'' if trusted else heads}{prose}</article>"
+    found = extract(html, max_chars=100_000)
+    assert (found.stage == "frame") == trusted
+    lines = found.text.split("\n")
+    at = lines.index(LINES[0])
+    assert lines[at : at + 4] == LINES
+    rows = [re.sub(r"^\| | \|$", "", line) for line in lines]
+    assert [row for row in ROWS if row in rows] == ROWS
+
+
+def test_lines_within_code_may_be_elements() -> None:
+    """Line breaks and blocks in it part lines as newlines do."""
+    prose = "".join(f"<p>{SENTENCE} Paragraph {n} of the page.</p>" for n in range(8))
+    code = "<pre>if a:<br>    b()<div>    c()\n</div><div>d()</div></pre>"
+    lines = extract(f"<article>{prose}{code}{prose}</article>", max_chars=10_000).text.split("\n")
+    at = lines.index("if a:")
+    assert lines[at : at + 4] == ["if a:", "    b()", "    c()", "d()"]
+
+
+def test_indentation_is_bounded() -> None:
+    """A line of spaces is not a way to fill a text."""
+    text = extract(f"{SENTENCE}\n{' ' * 5000}far{' ' * 5000}\n\t\tnear", Kind.TEXT).text
+    assert text.split("\n") == [SENTENCE, " " * 40 + "far", " " * 8 + "near"]
+
+
 def test_plain_text_is_taken_as_it_is() -> None:
-    """Plain text keeps its lines, also ones that look like markup."""
+    """Plain text keeps its lines and their spaces, also ones that look like markup."""
     text = "First line of <some> text\n\n  second line & more\r\nthird\0 line"
     assert extract(text, Kind.TEXT).text == (
-        "First line of <some> text\nsecond line & more\nthird line"
+        "First line of <some> text\n  second line & more\nthird line"
     )
 
 
@@ -137,50 +181,6 @@ def test_clean_text_is_clean(text: str) -> None:
     assert "\n\n" not in cleaned
     assert "  " not in cleaned
     cleaned.encode()
-
-
-HOSTILE: dict[str, str | bytes] = {
-    "short paragraphs": "<p>ab</p>" * 100_000,
-    "table cells": "<table>" + "<tr><td>x</td></tr>" * 100_000,
-    "headings": "<h2>heading</h2>" * 20_000,
-    "misnested": "<b><i>x</b></i>" * 20_000,
-    "attributes": "<div " + " ".join(f"a{n}=1" for n in range(100_000)) + ">text</div>",
-    "many attributes": ("<div " + " ".join(f"a{n}=1" for n in range(3000)) + ">text</div>") * 60,
-    "line breaks": "text<br>" * 500_000,
-    "nested divs": "<div>" * 50_000 + "text" + "</div>" * 50_000,
-    "nested fonts": "<font>" * 50_000 + "text",
-    "nested tables": "<table><tr><td>" * 10_000 + "text",
-    "links": "<a href=x>link text</a> " * 100_000,
-    "unclosed scripts": "<script>x" * 50_000,
-    "unclosed comments": "<!-- x" * 50_000,
-    "comments": "<!-- x -->" * 100_000,
-    "only comment": "<!-- nothing else -->",
-    "entities": "&amp;&lt;&#x41;" * 200_000,
-    "one long line": "word " * 2_000_000,
-    "one long word": "x" * 5_000_000,
-    "lists": "<ul><li>x" * 20_000,
-    "forms": "<form><input><select><option>x" * 10_000,
-    "php soup": "<?php echo 1 ?>" * 50_000,
-    "cdata": "<![CDATA[ x ]]>" * 50_000,
-    "lower than": "<" * 1_000_000,
-    "quotes": "<a href='" * 50_000,
-    "svg": "<svg><g>" * 20_000 + "text",
-    "template": "<template>" * 5_000 + "text",
-    "binary": bytes(range(256)) * 10_000,
-    "nul": b"<p>te\0xt with words and more words</p>" * 1000,
-    "surrogates": b"<p>&#xD800; text with \xed\xa0\x80 words and words</p>" * 1000,
-    "bad utf-8": b"<p>caf\xe9 \xff\xfe text with words</p>" * 1000,
-    "xml bomb": '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">'
-    + "".join(f'<!ENTITY b{n} "{"&a;" * 10}">' for n in range(1000))
-    + "]><x>&b1;</x>",
-    "external entity": '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
-    "<x>&a; and some words around it to make a text</x>",
-    "empty": "",
-    "frameset": "<frameset><frame src=x>" * 1000,
-    "plaintext": "<plaintext>" + "<p>x" * 50_000,
-    "json-ld": '<script type="application/ld+json">' + "[" * 100_000 + "</script><p>text</p>",
-    "base64": "<img src='data:image/png;base64," + "A" * 3_000_000 + "'><p>text</p>",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)

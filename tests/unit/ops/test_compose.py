@@ -123,7 +123,11 @@ def test_mounted_files_exist() -> None:
         for volume in service.get("volumes", [])
     ]
     files = [mount for mount in mounts if mount.startswith(".")]
-    assert {"./ops/sql/posts.sql", "./ops/sql/audit_log.sql"} <= set(files)
+    assert files == [
+        "./ops/sql/posts.sql",
+        "./ops/sql/app_settings.sql",
+        "./ops/sql/audit_log.sql",
+    ]
     assert all((ROOT / name).is_file() for name in files)
 
 

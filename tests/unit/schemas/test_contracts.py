@@ -29,7 +29,8 @@ EXAMPLES: dict[str, schemas.Record] = {
     ),
     "pages.fetched": schemas.PageFetched(
         event_id="e", request_id="r", rank=0, url="https://a.example", status="ok", fetched_at=T0,
-        text="words", content_sha256="0" * 64,
+        text="words", content_sha256="0" * 64, published_at="1 May 2024",
+        published_on="2024-05-01", date_confidence="high", cached=True,
     ),
     "context.ready": schemas.ContextReady(
         event_id="e", request_id="r", topic="x", category="c",
@@ -38,6 +39,15 @@ EXAMPLES: dict[str, schemas.Record] = {
         timings=schemas.Timings(requested_at=T0, searched_at=T0, deadline_at=T0),
         settings_digest="0" * 64,
         dropped=(schemas.DropRecord(rank=0, title="t", url="u", reason="thin_snippet"),),
+        sources=(
+            schemas.SourceRecord(
+                rank=0, title="t", url="u", snippet="s", domain="d", domain_credibility=1.0,
+                snippet_quality=1.0, recency_score=1.0, uniqueness_score=1.0,
+                search_rank_score=1.0, overall_score=1.0, published_on="2024-05-01",
+                date_confidence="low", cached=True,
+                excerpts=(schemas.ExcerptRecord(start=0, end=5, text_sha256="0" * 64),),
+            ),
+        ),
     ),
     "audit.findings": schemas.AuditFinding(
         event_id="e", timestamp=T0, source="s", kind="k", severity="warn", title="t", body="b",
@@ -69,6 +79,21 @@ def test_records_read_back_and_fit_their_schema(topic: str) -> None:
     schema = json.loads(documents()[f"{topic}.schema.json"])
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(data), schema)
+
+
+def test_records_from_before_dates_and_excerpts_were_on_them_are_read() -> None:
+    """A log that is older than a field decodes with the field's default."""
+    added = {"published_on", "date_confidence", "cached", "excerpts"}
+    for topic in ("pages.fetched", "context.ready"):
+        written = json.loads(schemas.encode(EXAMPLES[topic]))
+        for each in (written, *written.get("sources", ())):
+            for name in added & each.keys():
+                del each[name]
+        read = schemas.decode(json.dumps(written).encode(), RECORD_TYPES[topic])
+        for record in (read, *getattr(read, "sources", ())):
+            found = {name: getattr(record, name) for name in added if hasattr(record, name)}
+            defaults = {"published_on": "", "date_confidence": "", "cached": False, "excerpts": ()}
+            assert found == {name: defaults[name] for name in found}
 
 
 def test_unknown_fields_are_passed_over_and_other_majors_are_not() -> None:

@@ -47,3 +47,13 @@ def test_pops_at_most_the_limit() -> None:
         index.set(str(number).encode(), T0)
     assert len(index.pop(T0, limit=4)) == 4
     assert len(index.pop(T0, limit=100)) == 6
+
+
+def test_ticks_that_bring_nothing_come_less_and_less_often() -> None:
+    """Twice as long after each, up to the longest; a new time begins anew."""
+    index = DueIndex(retry=10 * S, longest=35 * S)
+    index.set(b"a", T0)
+    offered = [second for second in range(130) if index.pop(T0 + second * S)]
+    assert offered == [0, 10, 30, 65, 100]
+    index.set(b"a", T0 + 200 * S)
+    assert [n for n in range(200, 215) if index.pop(T0 + n * S)] == [200, 210]
