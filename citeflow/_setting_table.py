@@ -460,6 +460,14 @@ _ALERTS: tuple[_Row, ...] = (
         "same source, severity and dedup_key are counted instead; 0: none are.",
     ),
     (
+        "alert_spool_dir",
+        "",
+        None,
+        None,
+        "Directory for what a worker that ends on a fault could not put on Kafka; blank: citeflow "
+        "in the user's state directory.",
+    ),
+    (
         "alert_digest_hour",
         -1,
         -1,

@@ -101,8 +101,9 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         FindingKind(
             "worker_ended",
             "critical",
-            "A worker ended on a fault; its events go to the others, or to the next one.",
-            "Read the reason; check the broker. It is posted without Kafka, every 15 min at most.",
+            "A worker ended on a fault; its events go to the others, or to the next one. It is "
+            "posted without Kafka, every 15 min at most, and put on the topic by the next worker.",
+            "Read the reason; check the broker.",
             cooldown_minutes=15.0,
         ),
         FindingKind(

@@ -34,7 +34,7 @@ from streams.alert import (
 from streams.audit_log import AuditLogStage
 from streams.config import StreamConfig
 from streams.database import LazyPool
-from streams.digest import DIGEST_KIND, DIGEST_SOURCE, Digest
+from streams.digest import Digest
 from streams.faust_app import App, app_id, attach, new_app
 from streams.join import JoinState
 from streams.join_codec import JoinCodec
@@ -70,9 +70,9 @@ ALERT_DEADLINE = 150.0
 AUDIT_DEADLINE = 300.0
 # Between two looks at whether memory has all that a changelog has, in seconds.
 UNREAD_INTERVAL = 10.0
-# Between two looks at whether the daily digest is due.
+# Between two looks at whether the daily digest is due; whoever has this partition sends it.
 DIGEST_INTERVAL = 60.0
-DIGEST_KEY = f"{DIGEST_KIND}|{DIGEST_SOURCE}".encode()
+DIGEST_PARTITION = 0
 
 
 def required_topics(config: StreamConfig) -> list[TopicSpec]:
@@ -230,10 +230,10 @@ def _alert(config: StreamConfig, site_config: SiteConfig) -> App:
     _keep_time(app, config, table, lambda: send_alerts_due(table, publisher, utc_now()))
     digest = Digest(
         broker=config.broker,
+        changelog=changelog_spec(app.conf.id, ALERT_TABLE).name,
         publisher=publisher,
         site_config=site_config,
-        ours=lambda: table.owns(key_partitioner(config.partitions)(DIGEST_KEY)),
-        parked=lambda: sum(len(state.parked) for state in table.states()),
+        ours=lambda: table.owns(DIGEST_PARTITION),
     )
     _every(app, DIGEST_INTERVAL, "digest", lambda: digest.look(utc_now()))
     return app

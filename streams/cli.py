@@ -24,7 +24,7 @@ from streams.client import Client
 from streams.config import StreamConfig, check_broker
 from streams.dev import development_line
 from streams.health import serving_health
-from streams.last_words import say_last_words
+from streams.last_words import hand_in, say_last_words
 from streams.live_settings import following_settings
 from streams.log_reader import contexts
 from streams.process import end_in, run_until_signal
@@ -105,6 +105,7 @@ async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
             await stack.enter_async_context(
                 serving_health(arguments.health_port, runner.unready, host=arguments.health_host)
             )
+        await hand_in(site_config, config.broker)
         await stack.enter_async_context(runner)
         await stack.enter_async_context(outages.reported_to(runner.report))
         say("worker ready")

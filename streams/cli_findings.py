@@ -23,7 +23,7 @@ def add_findings(command: Callable[..., argparse.ArgumentParser]) -> None:
     parser = command(
         "findings",
         _run,
-        "List findings, follow them, or count them by kind and severity.",
+        "List findings, follow them, or count them by severity, kind and day.",
         "python -m streams findings summary --since 24h",
     )
     parser.add_argument("action", choices=("list", "tail", "summary"))
@@ -35,17 +35,25 @@ def add_findings(command: Callable[..., argparse.ArgumentParser]) -> None:
         help="only those at least as severe",
     )
     parser.add_argument("--since", type=moment, help="only newer ones: 90m, 2h, 7d or an ISO time")
+    parser.add_argument("--until", type=moment, help="only those before this time")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
 
 async def _run(arguments: argparse.Namespace, config: StreamConfig) -> int:
-    chosen = FindingFilter(frozenset(arguments.kind), Severity(arguments.severity), arguments.since)
+    chosen = FindingFilter(
+        frozenset(arguments.kind),
+        Severity(arguments.severity),
+        arguments.since,
+        arguments.until,
+    )
     if arguments.action == "summary":
         summary = await summarise(config.broker, chosen)
         for severity, count in summary.severities.most_common():
             result(f"{count:8} {severity}")
         for kind, count in summary.kinds.most_common():
-            result(f"{count:8} {kind}")
+            result(f"{count:8} {_printable(kind)}")
+        for day, count in sorted(summary.days.items()):
+            result(f"{count:8} {day}")
         say(f"{summary.total} findings")
         return OK
     count = 0
@@ -61,5 +69,9 @@ async def _run(arguments: argparse.Namespace, config: StreamConfig) -> int:
 def _line(finding: schemas.AuditFinding) -> str:
     time = finding.timestamp.isoformat(timespec="seconds")
     text = f"{time} {finding.severity:8} {finding.kind} from {finding.source}: {finding.title}"
-    # A title may come from a page: no control sequence of its reaches the terminal.
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
+    # It may come from a page: no control sequence of its reaches the terminal.
     return "".join(char if char.isprintable() else " " for char in text)

@@ -1,94 +1,101 @@
-"""Once a day, what the last day held: a finding like any other, and delivered like one."""
+"""The daily digest: counted from the topics, put on `audit.findings` once a day."""
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import logging
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 
-import schemas
-from citeflow.findings import Severity
+import msgspec
+
+from agents.alerts.digest import DIGEST_KIND, DayCounts, digest_finding, digest_id, last_end
+from agents.alerts.state import decode_state
 from citeflow.settings import SiteConfig
 from streams.findings import FindingFilter, findings
+from streams.log_reader import read_log
 from streams.publisher import Publisher
 
-__all__ = ["DIGEST_KIND", "DIGEST_SOURCE", "Digest"]
+__all__ = ["Digest"]
 
-logger = logging.getLogger(__name__)
+DAY = timedelta(days=1)
 
-DIGEST_KIND, DIGEST_SOURCE = "daily_digest", "alert_agent"
-TOP_KINDS = 5
+
+class _Outcome(msgspec.Struct):
+    """What is read of a context: the rest is large."""
+
+    event_id: str
+    outcome: str
 
 
 class Digest:
-    """Tells of the day before, in the hour of `alert_digest_hour` (UTC).
+    """Sends the digest of each day when it has ended; one that was missed is sent late.
 
-    `ours` says whether this worker has the digest's partition: one worker tells it. Whether it has
-    been told already is read from the topic, so that a restart does not tell it again. `parked` is
-    how many alerts wait in this worker's partitions.
+    Whether it was sent is read from the log, so a restart does not repeat it. `ours` tells whether
+    this worker is the one that sends it; should two think so, the digest has one id.
     """
 
     def __init__(
         self,
         *,
         broker: str,
-        publisher: Publisher,
+        changelog: str,
         site_config: SiteConfig,
+        publisher: Publisher,
         ours: Callable[[], bool],
-        parked: Callable[[], int],
     ) -> None:
         self._broker = broker
-        self._publisher = publisher
+        self._changelog = changelog
         self._site_config = site_config
+        self._publisher = publisher
         self._ours = ours
-        self._parked = parked
-        self._told: date | None = None
+        self._done: datetime | None = None
 
     async def look(self, now: datetime) -> None:
-        """Tell it when it is due. Raises what reading and sending raise."""
-        if now.hour != self._site_config.get_int("alert_digest_hour"):
+        """Send the digest if one is due. Raises what reading and sending raise."""
+        hour = self._site_config.get_int("alert_digest_hour")
+        if hour < 0 or not self._ours():
             return
-        if self._told == now.date() or not self._ours():
+        end = last_end(now, hour)
+        if end == self._done:
             return
-        name = schemas.event_id("", "digest", now.date().isoformat())
-        digest = await self._made(name, now)
-        if digest is not None:
-            await self._publisher.send(digest)
-        self._told = now.date()
+        if not await self._was_sent(end):
+            await self._publisher.send(digest_finding(end, await self._count(end)))
+        self._done = end
 
-    async def _made(self, name: str, now: datetime) -> schemas.AuditFinding | None:
-        """The digest, None when it stands on the topic already."""
-        kinds: collections.Counter[str] = collections.Counter()
-        blocked: collections.Counter[str] = collections.Counter()
-        chosen = FindingFilter(since=now - timedelta(days=1))
+    async def _was_sent(self, end: datetime) -> bool:
+        chosen = FindingFilter(kinds=frozenset({DIGEST_KIND}), since=end)
         async with contextlib.aclosing(findings(self._broker, chosen)) as found:
             async for finding in found:
-                if finding.event_id == name:
-                    return None
-                if finding.kind == "web_search_blocked":
-                    blocked[str(finding.extra.get("backend", "?"))] += 1
-                if finding.kind != DIGEST_KIND:
-                    kinds[finding.kind] += 1
-        lines = [
-            f"{kinds.total()} findings",
-            "most: " + (_counts(kinds) or "none"),
-            f"alerts parked: {self._parked()}",
-            "search backends that refused: " + (_counts(blocked) or "none"),
-            f"contexts emitted at their deadline: {kinds['context_deadline_passed']}",
-        ]
-        return schemas.AuditFinding(
-            event_id=name,
-            timestamp=now,
-            source=DIGEST_SOURCE,
-            kind=DIGEST_KIND,
-            severity=Severity.WARN.value,
-            title=f"The day to {now:%Y-%m-%d %H:%M} UTC",
-            body="\n".join(lines),
-            dedup_key=f"{DIGEST_KIND}:{now:%Y-%m-%d}",
-        )
+                if finding.event_id == digest_id(end):
+                    return True
+        return False
 
+    async def _count(self, end: datetime) -> DayCounts:
+        counts = DayCounts(parked=await self._parked())
+        chosen = FindingFilter(since=end - DAY, until=end)
+        async with contextlib.aclosing(findings(self._broker, chosen)) as found:
+            async for finding in found:
+                counts.add(finding)
+        seen: set[str] = set()
+        log = read_log(self._broker, "context.ready", since=end - DAY)
+        async with contextlib.aclosing(log):
+            async for record in log:
+                if record.value and record.timestamp < end.timestamp() * 1000:
+                    with contextlib.suppress(msgspec.DecodeError):
+                        context = msgspec.json.decode(record.value, type=_Outcome)
+                        if context.event_id not in seen:
+                            seen.add(context.event_id)
+                            counts.outcomes[context.outcome] += 1
+        return counts
 
-def _counts(counter: collections.Counter[str]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counter.most_common(TOP_KINDS))
+    async def _parked(self) -> int:
+        """How many alerts wait, of all workers."""
+        parked: dict[bytes, int] = {}
+        log = read_log(self._broker, self._changelog)
+        async with contextlib.aclosing(log):
+            async for record in log:
+                parked.pop(record.key, None)
+                if record.value:
+                    with contextlib.suppress(msgspec.DecodeError):
+                        parked[record.key] = len(decode_state(record.value).parked)
+        return sum(parked.values())

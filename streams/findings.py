@@ -6,7 +6,7 @@ import collections
 import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import schemas
 from agents.alerts.policy import severity_of
@@ -16,6 +16,8 @@ from streams.log_reader import read_log
 __all__ = ["FindingFilter", "FindingSummary", "findings", "summarise"]
 
 _ORDER = tuple(Severity)
+# By how much producers' clocks may differ from the broker's.
+CLOCK_SKEW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,11 @@ class FindingFilter:
 
 @dataclass(slots=True)
 class FindingSummary:
-    """How many there were of each severity and of each kind."""
+    """How many there were of each severity, of each kind and on each day (UTC)."""
 
     severities: collections.Counter[str] = field(default_factory=collections.Counter)
     kinds: collections.Counter[str] = field(default_factory=collections.Counter)
+    days: collections.Counter[str] = field(default_factory=collections.Counter)
 
     @property
     def total(self) -> int:
@@ -58,7 +61,10 @@ async def findings(
     Joins no group and commits nothing. Records that are no findings are passed over.
     """
     seen: set[str] = set()
-    async with contextlib.aclosing(read_log(broker, "audit.findings", follow=follow)) as log:
+    # A finding has the time of the event that it is about, and comes to its topic after that.
+    since = chosen.since - CLOCK_SKEW if chosen.since is not None else None
+    log = read_log(broker, "audit.findings", since=since, follow=follow)
+    async with contextlib.aclosing(log):
         async for record in log:
             try:
                 finding = schemas.decode(record.value, schemas.AuditFinding)
@@ -76,4 +82,5 @@ async def summarise(broker: str, chosen: FindingFilter) -> FindingSummary:
         async for finding in found:
             summary.severities[severity_of(finding.severity).value] += 1
             summary.kinds[finding.kind] += 1
+            summary.days[finding.timestamp.astimezone(UTC).date().isoformat()] += 1
     return summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
+from datetime import datetime
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -61,6 +62,19 @@ async def _ends(consumer: Any, partitions: list[TopicPartition]) -> dict[TopicPa
     return ends
 
 
+async def _offsets_at(
+    consumer: Any, partitions: list[TopicPartition], moment: datetime
+) -> dict[TopicPartition, int]:
+    wanted = max(int(moment.timestamp() * 1000), 0)
+    found = await consumer.offsets_for_times(dict.fromkeys(partitions, wanted))
+    offsets = await _ends(consumer, partitions)
+    for tp, at in found.items():
+        # Where no record is as young, brokers answer with nothing, or with a negative time.
+        if at is not None and at.timestamp >= 0:
+            offsets[tp] = at.offset
+    return offsets
+
+
 async def read_log(
     broker: str,
     topic: str,
@@ -68,17 +82,22 @@ async def read_log(
     start: dict[int, int] | None = None,
     partition: int | None = None,
     end: dict[int, int] | None = None,
+    since: datetime | None = None,
     follow: bool = False,
 ) -> AsyncGenerator[Any, None]:
     """The topic's records from offsets `start` (default: the beginning), in partition order.
 
-    `partition` reads only that one. Ends before the offsets `end`, by default those that were the
+    `partition` reads only that one; `since` begins at records that were put on the topic at that
+    time. Ends before the offsets `end`, by default those that were the
     end when reading began, unless `follow`.
     """
     async with _consumer(broker, topic, partition) as (consumer, assigned):
         for tp in assigned:
             consumer.seek(tp, (start or {}).get(tp.partition, 0))
-        if start is None:
+        if since is not None:
+            for tp, offset in (await _offsets_at(consumer, assigned, since)).items():
+                consumer.seek(tp, offset)
+        elif start is None:
             await consumer.seek_to_beginning(*assigned)
         left = {} if follow else await _ends(consumer, assigned)
         for tp in left:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -184,13 +184,6 @@ class StateTable(Generic[S]):
         """Whether this worker has the partition, and its states."""
         ready = not self._app.rebalancing and self._app.tables.actives_ready
         return ready and partition in self._owned()
-
-    def states(self) -> Iterator[S]:
-        """All states that are known here."""
-        for key in list(self._changelog.data):
-            state = self.get(key)
-            if state is not None:
-                yield state
 
     def _owned(self) -> set[int]:
         return {tp.partition for tp in self._app.consumer.assignment() if tp.topic == self._follows}

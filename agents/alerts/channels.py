@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 DISCORD, CRITICAL, APPRISE = "discord", "critical", "apprise"
 APPRISE_SECONDS = 30.0
+# These tell addresses, in part or whole.
+_TALKATIVE = ("apprise", "urllib3", "requests")
 
 
 class Channel(Protocol):
@@ -39,18 +41,24 @@ class Channel(Protocol):
 
 
 class Apprise:
-    """The services named by `alert_apprise_urls`, through the Apprise library (extra `alerts`)."""
+    """The services named by `alert_apprise_urls`, through the Apprise library (extra `alerts`).
+
+    Its addresses hold tokens and passwords, so nothing that it logs or raises is passed on.
+    """
 
     def __init__(self, site_config: SiteConfig) -> None:
         self._site_config = site_config
+        self._said_missing = False
 
     @property
     def configured(self) -> bool:
-        """Whether addresses are set; without the library that is an error in the log."""
+        """Whether addresses are set; without the library that is an error in the log, once."""
         if not self._site_config.get_str("alert_apprise_urls").strip():
             return False
         if importlib.util.find_spec("apprise") is None:
-            logger.error("alert_apprise_urls is set, but Apprise is not installed: extra `alerts`")
+            if not self._said_missing:
+                self._said_missing = True
+                logger.error("alert_apprise_urls is set, Apprise is not installed: extra `alerts`")
             return False
         return True
 
@@ -58,20 +66,29 @@ class Apprise:
         """Deliver to all of them. Their own client blocks, so it runs in a thread."""
         try:
             async with asyncio.timeout(APPRISE_SECONDS):
-                return "" if await asyncio.to_thread(self._notify, message) else "not taken"
+                reason = "" if await asyncio.to_thread(self._notify, message) else "not taken"
         except Exception as exc:  # noqa: BLE001 - whatever a service's plug-in raises
-            return type(exc).__name__  # its text may hold an address, which may hold a token
+            reason = type(exc).__name__
+        if reason:
+            logger.warning("a message was not taken through Apprise: %s", reason)
+        return reason
 
     async def aclose(self) -> None:
         """Nothing is kept open."""
 
     def _notify(self, message: Mapping[str, Any]) -> bool:
         apprise: Any = importlib.import_module("apprise")
+        for name in _TALKATIVE:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         sender = apprise.Apprise()
-        for url in self._site_config.get_list("alert_apprise_urls"):
-            sender.add(url)
+        # One that is not understood must not be left out in silence.
+        added = [sender.add(url) for url in self._site_config.get_list("alert_apprise_urls")]
         embed = message["embeds"][0]
-        return bool(sender.notify(title=embed["title"], body=embed["description"] or "-"))
+        lines = [embed["description"], ""]
+        lines += [f"{field['name']}: {field['value']}" for field in embed["fields"]]
+        body = "\n".join(lines).strip()
+        sent = sender.notify(title=embed["title"], body=body, body_format=apprise.NotifyFormat.TEXT)
+        return bool(sent) and all(added)
 
 
 class Delivery:

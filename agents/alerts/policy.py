@@ -15,9 +15,12 @@ from citeflow.findings import Severity
 from citeflow.settings import SiteConfig
 from schemas import AuditFinding
 
-__all__ = ["Policy", "Verdict", "judge", "policy_of", "severity_of", "window_of"]
+__all__ = ["TOLD_DIRECTLY", "Policy", "Verdict", "judge", "policy_of", "severity_of", "window_of"]
 
 logger = logging.getLogger(__name__)
+
+TOLD_DIRECTLY = "told_directly"
+"""In a finding's `extra`: it was posted before it came to its topic, by a worker that ended."""
 
 _ORDER = tuple(Severity)
 _WORDS = {"warning": Severity.WARN, "fatal": Severity.CRITICAL}
@@ -117,7 +120,8 @@ def judge(
     severity = severity_of(finding.severity)
     if severity is Severity.INFO:
         return Verdict.RECORD
-    if state is not None and state.knows(finding.event_id):
+    told = finding.extra.get(TOLD_DIRECTLY) is True
+    if told or (state is not None and state.knows(finding.event_id)):
         return Verdict.KNOWN
     if severity is Severity.CRITICAL:
         return Verdict.SEND  # neither silenced nor cooled, whatever the policy says

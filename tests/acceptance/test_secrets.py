@@ -3,80 +3,142 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import dataclasses
+import signal
 import sys
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from streams.client import Client
+import asyncpg
+import pytest
+from aiohttp import web
+
+import schemas
+from streams.apps import required_topics
 from streams.config import StreamConfig
-from streams.demo import DemoWeb
 from streams.log_reader import read_log
 from streams.produce import produce
-from streams.topics import TOPICS
+from tests.support.alerts import finding, send, titles, until
 from tests.support.discord import TOKEN, playing_discord
-from tests.support.line import web_settings
+from tests.support.line import gather_until, worker_environment
+from tests.support.postgres import local_postgres
+from tests.support.webs import serving
 
-API_KEY, PASSWORD = "br4ve-k3y-of-the-test", "p4ssw0rd-of-the-test"
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import logging, os, sys
+logging.basicConfig(level=logging.DEBUG)
+from citeflow.search.brave import BraveBackend
+BraveBackend.__init__.__kwdefaults__["api_url"] = os.environ["PLAYED_BRAVE"]
+from streams.cli import main
+apps = [word for app in ("search", "fetch", "join", "alert", "audit") for word in ("--app", app)]
+sys.exit(main(["worker", "-v", *apps]))
+"""
+SECRETS = {
+    "webhook": TOKEN,
+    "critical webhook": "cr1tical-webhook-t0ken",
+    "API key": "brave-k3y-0123456789",
+    "database password": "pa55word-of-postgres",
+}
 
 
-async def test_no_secret_is_told(line_config: StreamConfig) -> None:
-    """A worker at its most talkative, with trouble everywhere a secret is used.
+@pytest.mark.timeout(240)
+async def test_no_secret_is_told(line_config: StreamConfig, tmp_path: Path) -> None:
+    """A run with trouble everywhere: not in its log at the finest level, not in any event.
 
-    The database is not there, Discord fails and then works, a record is bad, an option is wrong.
+    Nor in what is posted, copied to PostgreSQL, or said by the commands.
     """
-    config = replace(line_config, database_url=f"postgresql://u:{PASSWORD}@127.0.0.1:1/none")
-    async with DemoWeb() as web, playing_discord() as discord:
-        discord.script.extend([500, "drop"])
-        settings = web_settings(web.origin) | {
-            "web_research_backends": "searxng,brave",
-            "brave_api_key": API_KEY,
-            "discord_webhook_url": discord.url,
-            "findings_web_search_blocked_cooldown_minutes": "0",
-        }
-        env = {name: value for name, value in os.environ.items() if "CITEFLOW_" not in name}
-        env |= {f"CITEFLOW_{key.upper()}": value for key, value in settings.items()}
-        env |= {
-            "CITEFLOW_BROKER": config.broker,
-            "CITEFLOW_PARTITIONS": str(config.partitions),
-            "CITEFLOW_APP_PREFIX": config.app_prefix,
-            "CITEFLOW_DATABASE_URL": config.database_url,
-            "CITEFLOW_RESEARCH_NO_CACHE": "1",
-            "CITEFLOW_BROKER_PROFILE": os.environ.get("CITEFLOW_TEST_BACKEND") or "embedded",
-        }
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "streams", "worker", "-v",
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT, env=env,
-        )  # fmt: skip
-        assert worker.stdout is not None
-        reading = asyncio.ensure_future(worker.stdout.read())
-        try:
-            records = [
-                (b"k", b'{"topic": 5}'),
-                (b"k", b'{"topic": "x", "options": {"discord_webhook_url": 7}}'),
-            ]
-            await produce(config.broker, "topics.requested", records)
-            await Client(config.broker).ask("Redis caching", timeout=60)
-            async with asyncio.timeout(60):
-                while True:
-                    if discord.accepted:
-                        break
-                    await asyncio.sleep(0.1)
-        finally:
-            if worker.returncode is None:
-                worker.terminate()
-            logged = await reading
-            await worker.wait()
-    events = b"".join(
-        [
-            (record.value or b"") + (record.key or b"")
-            for topic in TOPICS
-            async for record in read_log(config.broker, topic)
-        ]
-    )
-    assert b"Redis caching" in events
-    assert b"worker ready" in logged
-    posted = repr(discord.accepted).encode()
-    for secret in (TOKEN, API_KEY, PASSWORD):
-        for place in (logged, events, posted):
-            assert secret.encode() not in place
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=429, text=f"no {request.headers['X-Subscription-Token']}")
+
+    log = tmp_path / "log"
+    with local_postgres() as database:
+        url = database.url.replace("postgres@", f"postgres:{SECRETS['database password']}@")
+        for name in ("app_settings", "audit_log"):
+            await run_sql(url, (ROOT / f"ops/sql/{name}.sql").read_text())
+        config = dataclasses.replace(line_config, database_url=url)
+        async with playing_discord() as server, serving({"/brave": refuse}) as origin:
+            server.script.extend(["drop", 503])
+            settings = {
+                "web_research_backends": "brave,searxng",
+                "web_research_searxng_url": origin,
+                "brave_api_key": SECRETS["API key"],
+                "discord_webhook_url": server.url,
+                "discord_critical_webhook_url": f"{server.origin}/api/webhooks/9/"
+                + SECRETS["critical webhook"],
+                "settings_poll_seconds": "1",
+            }
+            environment = worker_environment(config, settings)
+            with log.open("wb") as file:
+                worker = await asyncio.create_subprocess_exec(
+                    sys.executable, "-c", SCRIPT, stdin=asyncio.subprocess.DEVNULL,
+                    stdout=file, stderr=file, cwd=ROOT,
+                    env={**environment, "PLAYED_BRAVE": f"{origin}/brave"},
+                )  # fmt: skip
+            try:
+                await until(lambda: b"worker ready" in log.read_bytes(), 90)
+                await produce(config.broker, "topics.requested", [(b"r", b'{"topic": "canals"}')])
+                wrong = b'{"topic": "x", "options": {"discord_webhook_url": 7}}'
+                rejected = [(b"b", b'{"topic": 5}'), (b"o", wrong)]
+                await produce(config.broker, "topics.requested", rejected)
+                await send(config, finding(1, severity="critical", kind="fire"))
+                await send(config, finding(2, source="another"))
+                await gather_until(config.broker, schemas.ContextReady, bool)
+                await until(lambda: {"finding 1", "finding 2"} <= set(titles(server)), 60)
+                server.script.extend([404] * 5)
+                await send(config, finding(3, source="a third"))
+                await until(lambda: b"not for us" in log.read_bytes(), 60)
+                rows = await run_sql(url, "SELECT * FROM audit_log")
+                assert rows
+                database.stop()
+                await until(lambda: b"cannot be read from the database" in log.read_bytes(), 60)
+                worker.send_signal(signal.SIGTERM)
+                await asyncio.wait_for(worker.wait(), 60)
+            finally:
+                if worker.returncode is None:
+                    worker.kill()
+                    await worker.wait()
+            told = {"log": log.read_bytes(), "posts": repr(server.accepted).encode()}
+            told["rows"] = repr([dict(row) for row in rows]).encode()
+            for spec in required_topics(config):
+                records = [record async for record in read_log(config.broker, spec.name)]
+                told[spec.name] = repr(records).encode()
+            for words in (
+                ("citeflow", "settings", "list"),
+                ("citeflow", "settings", "explain", "brave_api_key"),
+                ("streams", "findings", "list", "--json"),
+            ):
+                told[" ".join(words)] = await said(words, environment)
+    assert b"DEBUG" in told["log"]
+    assert SECRETS["API key"].encode() not in told["log"]
+    assert b"event_rejected" in told["audit.findings"]
+    assert b"web_search_blocked" in told["streams findings list --json"]
+    found = {
+        (where, name)
+        for where, text in told.items()
+        for name, secret in SECRETS.items()
+        if secret.encode() in text
+    }
+    assert found == set()
+
+
+async def run_sql(url: str, sql: str) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(url)
+    try:
+        if sql.startswith("SELECT"):
+            return list(await connection.fetch(sql))
+        await connection.execute(sql)
+        return []
+    finally:
+        await connection.close()
+
+
+async def said(words: Sequence[str], environment: Mapping[str, str]) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", *words, cwd=ROOT, env=dict(environment),
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    return output

@@ -20,10 +20,11 @@ POSTS, WINDOW = 5, 2.0
 
 @dataclass
 class FakeDiscord:
-    """Answers from `script` first (a status, `drop` or `slow`), then as Discord does.
+    """Answers from `script` first, then as Discord does.
 
-    `accepted` holds the messages taken, with the time; `over_the_limit` counts posts beyond five in
-    two seconds, which are answered with 429.
+    A step is a status; `drop` or `slow`, with nothing taken; `lost`, taken and the answer dropped;
+    `ok`, as without a script. `accepted` holds the messages taken, with the time;
+    `over_the_limit` counts requests beyond five in two seconds, which are answered with 429.
     """
 
     origin: str = ""
@@ -53,8 +54,18 @@ class FakeDiscord:
         message = await request.json()
         if self.down:
             return web.Response(status=503)
-        step = self.script.popleft() if self.script else None
-        if step == "drop":
+        now = time.monotonic()
+        while self._recent and now - self._recent[0] > WINDOW:
+            self._recent.popleft()
+        if len(self._recent) >= POSTS:
+            self.over_the_limit += 1
+            self.retry_after = WINDOW - (now - self._recent[0])
+            return self._limited()
+        self._recent.append(now)
+        step = self.script.popleft() if self.script else "ok"
+        if step == "lost":
+            self.accepted.append((now, message))
+        if step in ("drop", "lost"):
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
@@ -64,14 +75,6 @@ class FakeDiscord:
             return self._limited()
         if isinstance(step, int):
             return web.Response(status=step)
-        now = time.monotonic()
-        while self._recent and now - self._recent[0] > WINDOW:
-            self._recent.popleft()
-        if len(self._recent) >= POSTS:
-            self.over_the_limit += 1
-            self.retry_after = WINDOW - (now - self._recent[0])
-            return self._limited()
-        self._recent.append(now)
         self.accepted.append((now, message))
         left = POSTS - len(self._recent)
         headers = {"X-RateLimit-Remaining": str(left)}

@@ -11,14 +11,21 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import schemas
-from citeflow.settings import SiteConfig
+from citeflow.settings import SiteConfig, env_name
 from streams.config import StreamConfig
 from streams.log_reader import read_log
 from streams.runner import WorkerRunner
 from streams.topics import TOPICS
 from tests.support.broker import BACKEND, SESSION_TIMEOUT
 
-__all__ = ["gather", "gather_until", "running_line", "web_settings", "worker_process"]
+__all__ = [
+    "gather",
+    "gather_until",
+    "running_line",
+    "web_settings",
+    "worker_environment",
+    "worker_process",
+]
 
 R = TypeVar("R", bound=schemas.Record)
 
@@ -44,6 +51,22 @@ async def running_line(
         yield runner
 
 
+def worker_environment(config: StreamConfig, settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a worker process: where Kafka is, and settings by key."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("CITEFLOW_")}
+    env["CITEFLOW_RESEARCH_NO_CACHE"] = "1"
+    env |= {env_name(key): value for key, value in settings.items()}
+    env |= {
+        "CITEFLOW_BROKER": config.broker,
+        "CITEFLOW_PARTITIONS": str(config.partitions),
+        "CITEFLOW_APP_PREFIX": config.app_prefix,
+        "CITEFLOW_DATABASE_URL": config.database_url,
+        "CITEFLOW_BROKER_PROFILE": "embedded" if BACKEND == "embedded" else "kafka",
+        "CITEFLOW_SESSION_TIMEOUT": str(SESSION_TIMEOUT.get(BACKEND, 30)),
+    }
+    return env
+
+
 @contextlib.asynccontextmanager
 async def worker_process(
     config: StreamConfig,
@@ -53,17 +76,7 @@ async def worker_process(
     ready: bytes = b"worker ready",
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker as a process of its own, ready to work. Killed at the end if it still runs."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("CITEFLOW_")}
-    env["CITEFLOW_RESEARCH_NO_CACHE"] = "1"
-    env |= {f"CITEFLOW_{key.upper()}": value for key, value in settings.items()}
-    env |= {
-        "CITEFLOW_BROKER": config.broker,
-        "CITEFLOW_PARTITIONS": str(config.partitions),
-        "CITEFLOW_APP_PREFIX": config.app_prefix,
-        "CITEFLOW_DATABASE_URL": config.database_url,
-        "CITEFLOW_BROKER_PROFILE": "embedded" if BACKEND == "embedded" else "kafka",
-        "CITEFLOW_SESSION_TIMEOUT": str(SESSION_TIMEOUT.get(BACKEND, 30)),
-    }
+    env = worker_environment(config, settings)
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env=env,

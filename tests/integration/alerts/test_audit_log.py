@@ -84,12 +84,14 @@ async def test_commands(line_config: StreamConfig) -> None:
     assert "\x1b" not in "".join(listed)
     assert len(await said("list", "--kind", "event_rejected", "--severity", "error")) == 1
     assert await said("list", "--since", "1h") == []
+    assert await said("list", "--until", "2026-03-01") == []
     assert [line.split() for line in await said("summary")] == [
         ["1", "warn"],
         ["1", "critical"],
         ["1", "info"],
         ["2", "event_rejected"],
         ["1", "web_search_failed"],
+        ["3", "2026-03-01"],
     ]
     (one,) = await said("list", "--severity", "critical", "--json")
     assert json.loads(one)["event_id"] == "event-2"

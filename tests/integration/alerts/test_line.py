@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import sys
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-import schemas
 from agents.alerts import discord, state
-from citeflow.settings import SiteConfig
+from agents.alerts.digest import last_end
 from streams import apps
 from streams.config import StreamConfig
-from streams.produce import produce
-from streams.runner import WorkerRunner
-from tests.support.discord import FakeDiscord, playing_discord
-from tests.support.line import worker_process
-
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-COOLDOWN = "findings.event_rejected.cooldown_minutes"
+from tests.support.alerts import COOLDOWN, alerting, finding, send, titles, until
+from tests.support.discord import playing_discord
 
 
 @pytest.fixture(autouse=True)
@@ -30,44 +20,6 @@ def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discord, "FIRST_BACKOFF", 0.01)
     monkeypatch.setattr(discord, "FIRST_REST", 0.2)
     monkeypatch.setattr(state, "FIRST_RETRY", 0.5)
-
-
-def finding(number: int, **changes: str) -> schemas.AuditFinding:
-    values = {
-        "event_id": f"event-{number}", "source": "search_agent", "kind": "event_rejected",
-        "severity": "warn", "title": f"finding {number}", "body": "b", "dedup_key": f"d{number}",
-    } | changes  # fmt: skip
-    return schemas.AuditFinding(timestamp=NOW, **values)  # type: ignore[arg-type]
-
-
-async def send(config: StreamConfig, *findings: schemas.AuditFinding) -> None:
-    await produce(
-        config.broker,
-        "audit.findings",
-        [(record.key, schemas.encode(record)) for record in findings],
-    )
-
-
-@contextlib.asynccontextmanager
-async def alerting(
-    config: StreamConfig, server: FakeDiscord, **settings: object
-) -> AsyncIterator[WorkerRunner]:
-    values = {"discord_webhook_url": server.url, COOLDOWN: 60, **settings}
-    site_config = SiteConfig(values, environ={})
-    async with WorkerRunner(config, site_config, apps=["alert"]) as runner:
-        yield runner
-
-
-async def until(condition: Callable[[], bool], seconds: float = 40) -> None:
-    async with asyncio.timeout(seconds):
-        while True:
-            if condition():
-                return
-            await asyncio.sleep(0.05)
-
-
-def titles(server: FakeDiscord) -> list[str]:
-    return [embed["title"].split(": ", 1)[-1] for embed in server.embeds]
 
 
 async def test_five_of_a_kind_are_one_post(line_config: StreamConfig) -> None:
@@ -148,6 +100,31 @@ async def test_a_finding_of_any_size_does_not_stop_the_line(line_config: StreamC
             await until(lambda: set(titles(server)) == {"finding 1", "finding 2"})
 
 
+async def test_the_digest_of_a_day_is_posted_once(
+    line_config: StreamConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the day until the hour held, parked alerts among it; a restart does not repeat it."""
+    monkeypatch.setattr(apps, "DIGEST_INTERVAL", 0.2)
+    now = datetime.now(UTC)
+    today = [
+        replace(finding(number), timestamp=last_end(now, now.hour) - timedelta(hours=1))
+        for number in range(3)
+    ]
+    before = replace(finding(9), timestamp=now - timedelta(days=3))
+    settings = {"alert_digest_hour": now.hour, "findings.event_rejected.delivery": "log_only"}
+    await send(line_config, before, *today)
+    async with playing_discord() as server:
+        async with alerting(line_config, server, **settings):
+            await until(lambda: len(server.accepted) == 1)
+        async with alerting(line_config, server, **settings):
+            await send(line_config, finding(10, kind="after"))
+            await until(lambda: len(server.accepted) == 2)
+        digest = server.embeds[0]
+        assert digest["title"].startswith("WARN: The day until")
+        assert "findings: 3" in digest["description"]
+        assert titles(server)[1] == "finding 10"
+
+
 async def test_without_a_webhook_findings_are_logged(
     line_config: StreamConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -156,76 +133,3 @@ async def test_without_a_webhook_findings_are_logged(
         await send(line_config, finding(1, title="only in the log"))
         await until(lambda: "only in the log" in caplog.text)
         assert server.asked == 0
-
-
-async def test_the_digest_is_told_once(
-    line_config: StreamConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In its hour, by whoever has its partition; a restart in that hour does not tell it again."""
-    monkeypatch.setattr(apps, "DIGEST_INTERVAL", 0.3)
-    monkeypatch.setattr(apps, "utc_now", lambda: NOW)
-    settings = {"alert_digest_hour": NOW.hour, "findings.event_rejected.delivery": "log_only"}
-    await send(line_config, *(finding(number) for number in range(3)))
-    blocked = finding(9, kind="web_search_blocked", severity="info")
-    await send(line_config, blocked)
-    async with playing_discord() as server:
-        async with alerting(line_config, server, **settings):
-            await until(lambda: len(server.accepted) == 1)
-        async with alerting(line_config, server, **settings):
-            await send(line_config, finding(10, source="x", kind="other"))
-            await until(lambda: "finding 10" in titles(server))
-            await asyncio.sleep(1)
-    assert len(server.accepted) == 2
-    body = server.embeds[0]["description"]
-    assert "4 findings" in body
-    assert "event\\_rejected 3" in body
-    assert "search backends that refused" in body
-
-
-@pytest.mark.timeout(240)
-async def test_nothing_is_lost_over_kills(line_config: StreamConfig) -> None:
-    """60 findings of six kinds, a server that fails, five kills: each one that is due arrives.
-
-    Two kinds have no cooldown, one of them is critical; the others are posted once per source.
-    """
-    kinds = ["critical_kind", "loud_kind", *(f"cooled_{number}" for number in range(4))]
-    findings = [
-        finding(
-            number,
-            kind=kinds[number % 6],
-            severity="critical" if number % 6 == 0 else "error",
-            source=f"source-{number // 6 % 2}",
-        )
-        for number in range(60)
-    ]
-    settings: Mapping[str, str] = {
-        f"findings_cooled_{number}_cooldown_minutes": "600" for number in range(4)
-    }
-    async with playing_discord() as server:
-        server.script.extend([503, 429, "drop", 500, 503, 503, 503, 429, "drop"])
-        env = {"discord_webhook_url": server.url, **settings}
-        command = (sys.executable, "-m", "streams", "worker", "--app", "alert")
-        await send(line_config, *findings)
-        for lived in (0.3, 1.5, 3.0, 2.0, 2.5):
-            async with worker_process(line_config, env, command=command) as worker:
-                await asyncio.sleep(lived)
-                worker.kill()
-
-        def arrived() -> Counter[str]:
-            return Counter(embed["footer"]["text"] for embed in server.embeds if "footer" in embed)
-
-        loud = {f.event_id for f in findings if f.kind in ("critical_kind", "loud_kind")}
-        async with worker_process(line_config, env, command=command):
-            await until(
-                lambda: loud <= arrived().keys() and len(arrived()) >= len(loud) + 8, seconds=90
-            )
-            await asyncio.sleep(1)
-    by_id = {f.event_id: f for f in findings}
-    cooled = Counter(
-        (by_id[event_id].kind, by_id[event_id].source)
-        for event_id in arrived()
-        if event_id not in loud
-    )
-    assert set(cooled.values()) == {1}
-    assert len(cooled) == 8
-    assert server.over_the_limit == 0

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from streams.apps import EVERY_APP
 from streams.config import StreamConfig
 
 ROOT = Path(__file__).parents[3]
@@ -99,6 +100,14 @@ def test_the_worker_waits_for_healthy_services(service: str) -> None:
     """Each service has a health check and the worker waits for it."""
     assert SERVICES[service]["healthcheck"]["test"][0] == "CMD"
     assert SERVICES["worker"]["depends_on"][service] == {"condition": "service_healthy"}
+
+
+def test_every_application_is_run_by_one_service() -> None:
+    """Search, fetch and join by the worker, alerts and the copy of findings by their own."""
+    commands = [service["command"] for service in SERVICES.values() if "command" in service]
+    assert sorted(word for words in commands for word in words if word in EVERY_APP) == sorted(
+        EVERY_APP
+    )
 
 
 def test_the_grace_period_lets_the_worker_drain() -> None:
