@@ -23,7 +23,7 @@ def add_findings(command: Callable[..., argparse.ArgumentParser]) -> None:
     parser = command(
         "findings",
         _run,
-        "List findings, follow them, or count them by severity, kind and day.",
+        "List findings, follow those to come, or count them by severity, kind and day.",
         "python -m streams findings summary --since 24h",
     )
     parser.add_argument("action", choices=("list", "tail", "summary"))

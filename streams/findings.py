@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import schemas
 from agents.alerts.policy import severity_of
 from citeflow.findings import Severity
-from streams.log_reader import read_log
+from streams.log_reader import log_end, read_log
 
 __all__ = ["FindingFilter", "FindingSummary", "findings", "summarise"]
 
@@ -56,14 +56,16 @@ class FindingSummary:
 async def findings(
     broker: str, chosen: FindingFilter, *, follow: bool = False
 ) -> AsyncGenerator[schemas.AuditFinding, None]:
-    """Findings in the order of their partitions, each `event_id` once; `follow`: those to come.
+    """Findings in the order of their partitions, each `event_id` once.
 
-    Joins no group and commits nothing. Records that are no findings are passed over.
+    `follow` goes on with those to come, and begins with them unless `since` is given. Joins no
+    group and commits nothing. Records that are no findings are passed over.
     """
     seen: set[str] = set()
     # A finding has the time of the event that it is about, and comes to its topic after that.
     since = chosen.since - CLOCK_SKEW if chosen.since is not None else None
-    log = read_log(broker, "audit.findings", since=since, follow=follow)
+    start = await log_end(broker, "audit.findings") if follow and since is None else None
+    log = read_log(broker, "audit.findings", since=since, start=start, follow=follow)
     async with contextlib.aclosing(log):
         async for record in log:
             try:

@@ -91,8 +91,8 @@ class DiscordWebhook:
 
     @property
     def configured(self) -> bool:
-        """Whether there is an address to post to."""
-        return bool(self._url())
+        """Whether an address is set, or a file for it: one that cannot be read now may be later."""
+        return any(self._set())
 
     async def post(self, message: Mapping[str, Any]) -> str:
         """Post, waiting and trying again within bounds. Returns why it was not taken, or blank.
@@ -106,7 +106,11 @@ class DiscordWebhook:
                 self._rest, self._own = Pause(), Pause()
             if self._clock() < self._rest.until:
                 return "left alone after failures"
-            reason = await self._tried(url, message)
+            if url:
+                reason = await self._tried(url, message)
+            else:
+                reason = f"{self._setting}_file cannot be read"
+                self._leave_alone(0)
             if reason:
                 logger.warning("a message was not taken by Discord: %s", reason)
             return reason
@@ -117,9 +121,12 @@ class DiscordWebhook:
         if client is not None:
             await client.aclose()
 
-    def _url(self) -> str:
+    def _set(self) -> tuple[str, str]:
         url = self._site_config.get_str(self._setting).strip()
-        path = self._site_config.get_str(f"{self._setting}_file").strip()
+        return url, self._site_config.get_str(f"{self._setting}_file").strip()
+
+    def _url(self) -> str:
+        url, path = self._set()
         if url or not path:
             return url
         try:

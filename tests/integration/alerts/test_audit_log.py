@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -11,12 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import asyncpg
+import pytest
 
 import schemas
 from citeflow.settings import SiteConfig
 from streams.config import StreamConfig
+from streams.findings import FindingFilter, findings
 from streams.produce import produce
 from streams.runner import WorkerRunner
+from tests.support.alerts import alerting, until
+from tests.support.discord import playing_discord
+from tests.support.postgres import local_postgres
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SQL = Path(__file__).parents[3] / "ops/sql/audit_log.sql"
@@ -95,3 +101,72 @@ async def test_commands(line_config: StreamConfig) -> None:
     ]
     (one,) = await said("list", "--severity", "critical", "--json")
     assert json.loads(one)["event_id"] == "event-2"
+
+
+async def test_tail_begins_with_what_is_to_come(line_config: StreamConfig) -> None:
+    """Nothing of what was there is repeated, unless it is asked for with a time."""
+    await produce(line_config.broker, "audit.findings", [(b"k", finding(1))])
+    told: set[str] = set()
+
+    async def follow(since: datetime | None) -> None:
+        chosen = FindingFilter(since=since)
+        async with contextlib.aclosing(findings(line_config.broker, chosen, follow=True)) as log:
+            async for found in log:
+                told.add(found.event_id)
+
+    following = asyncio.create_task(follow(None))
+    number = 1
+    async with asyncio.timeout(40):
+        while True:
+            if told:
+                break
+            number += 1
+            await produce(line_config.broker, "audit.findings", [(b"k", finding(number))])
+            await asyncio.sleep(0.2)
+    following.cancel()
+    assert "event-1" not in told
+    told.clear()
+    following = asyncio.create_task(follow(NOW))
+    async with asyncio.timeout(40):
+        while True:
+            if "event-1" in told:
+                break
+            await asyncio.sleep(0.05)
+    following.cancel()
+
+
+@pytest.mark.timeout(240)
+async def test_an_outage_of_the_database_loses_no_row(line_config: StreamConfig) -> None:
+    """Findings wait on Kafka while it is stopped, and are copied when it is back; alerts go on."""
+    with local_postgres() as server:
+        connection = await asyncpg.connect(server.url)
+        await connection.execute(SQL.read_text())
+        await connection.close()
+        config = replace(line_config, database_url=server.url)
+        async with (
+            playing_discord() as discord,
+            alerting(config, discord),
+            WorkerRunner(config, SiteConfig(environ={}), apps=["audit"]),
+        ):
+            await produce(config.broker, "audit.findings", [(b"k", finding(1))])
+            await until(lambda: len(discord.accepted) == 1)
+            await rows_of(server.url, 1)
+            server.stop()
+            loud = [(b"k", finding(number, severity="critical")) for number in (2, 3)]
+            await produce(config.broker, "audit.findings", loud)
+            await until(lambda: len(discord.accepted) == 3)
+            server.start()
+            assert await rows_of(server.url, 3) == ["event-1", "event-2", "event-3"]
+
+
+async def rows_of(url: str, count: int) -> list[str]:
+    connection = await asyncpg.connect(url)
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                rows = await connection.fetch("SELECT event_id FROM audit_log ORDER BY event_id")
+                if len(rows) == count:
+                    return [row["event_id"] for row in rows]
+                await asyncio.sleep(0.1)
+    finally:
+        await connection.close()

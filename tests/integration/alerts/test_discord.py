@@ -192,10 +192,18 @@ async def test_the_address_is_told_nowhere(
         assert TOKEN not in repr(record.args)
 
 
-async def test_a_file_that_cannot_be_read_is_no_address(caplog: pytest.LogCaptureFixture) -> None:
-    """Then no webhook is set up, with a word about it."""
-    hook = DiscordWebhook(
-        SiteConfig({"discord_webhook_url_file": "/no/such/file"}, environ={}), "discord_webhook_url"
-    )
-    assert not hook.configured
-    assert "discord_webhook_url_file" in caplog.text
+async def test_a_file_that_cannot_be_read_is_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a secret is exchanged alerts are kept, with a word about it."""
+    monkeypatch.setattr(discord, "FIRST_REST", 0.1)
+    path = tmp_path / "webhook"
+    async with playing_discord() as server:
+        hook = webhook(server, discord_webhook_url="", discord_webhook_url_file=str(path))
+        assert hook.configured
+        assert "cannot be read" in await hook.post(MESSAGE)
+        assert "discord_webhook_url_file" in caplog.text
+        path.write_text(server.url)
+        assert await hook.post(MESSAGE) == ""
+        await hook.aclose()
+    assert not webhook(server, discord_webhook_url="").configured
