@@ -20,6 +20,9 @@ __all__ = ["App", "app_id", "attach", "new_app"]
 
 # Events that Faust reads ahead per channel. Hits of twenty results are some 100 kB.
 STREAM_BUFFER = 128
+# How long what a broker said of its topics is believed; the clients' 5 minutes are longer than a
+# request may wait.
+METADATA_SECONDS = 30
 
 
 def app_id(config: StreamConfig, name: str) -> str:
@@ -68,6 +71,8 @@ def new_app(name: str, config: StreamConfig) -> App:
         topic_partitions=config.partitions,
         topic_replication_factor=config.replication,
         consumer_auto_offset_reset="earliest",
+        consumer_metadata_max_age_ms=METADATA_SECONDS * 1000,
+        producer_metadata_max_age_ms=METADATA_SECONDS * 1000,
         broker_session_timeout=config.session_timeout,
         broker_heartbeat_interval=config.heartbeat_interval,
         broker_rebalance_timeout=config.rebalance_timeout,

@@ -1,4 +1,4 @@
-"""Faust's Kafka transport with its ways of losing records between fetch and delivery closed.
+"""Faust's Kafka transport with its ways of losing records and of standing still closed.
 
 When partitions have been assigned, Faust resumes them, seeks to the committed offsets and lets
 records flow, in this order, with its fetcher already running (faust-streaming 0.15.3). A batch
@@ -10,6 +10,9 @@ requests, with five kills, up to 140 were never joined.
 Two rules close it. Records fetched while nothing may flow are given back by seeking to the first
 of them, in the consumer's thread, before anything else can move the position. And from the end of
 a rebalance until the committed offsets have been sought, nothing flows.
+
+And every partition is assigned, whatever a broker says that was just started: see
+`streams.assignment`.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import IllegalStateError
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
+
+from streams.assignment import AssignsAll
 
 if TYPE_CHECKING:
     import faust
@@ -38,6 +43,10 @@ class CarefulConsumerThread(AIOKafkaConsumerThread):
         if fetch_wait is not None:
             # Faust asks the broker to hold a fetch for 1.5 s and has no setting for it.
             consumer._fetch_max_wait_ms = int(fetch_wait * 1000)
+        consumer._partition_assignment_strategy = [
+            AssignsAll(assignor, self.app.conf.topic_partitions)
+            for assignor in consumer._partition_assignment_strategy
+        ]
         return consumer
 
     async def _fetch_records(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+
 import schemas
 from citeflow.research import ResearchService
 from citeflow.settings import SiteConfig
@@ -141,3 +144,21 @@ async def test_a_deadline_in_the_request_is_kept(line_config: StreamConfig) -> N
             )
     assert context.outcome == schemas.ContextOutcome.DEGRADED
     assert context.timings.deadline_at <= deadline
+
+
+async def test_a_broker_that_knows_no_topics_yet(
+    line_config: StreamConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right after its start a broker may say so: the groups get their partitions all the same."""
+    look_up, told = GroupCoordinator._lookup_assignor, set[GroupCoordinator]()
+
+    def know_nothing_at_first(self: GroupCoordinator, name: str) -> object:
+        if self not in told:
+            told.add(self)
+            self._cluster._partitions.clear()
+        return look_up(self, name)
+
+    monkeypatch.setattr(GroupCoordinator, "_lookup_assignor", know_nothing_at_first)
+    async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
+        context = await Client(line_config.broker).ask(TOPIC, timeout=60)
+    assert context.outcome is schemas.ContextOutcome.COMPLETE
