@@ -269,7 +269,7 @@ def _as_worker(hurry: float) -> int:
     state.FIRST_RETRY *= hurry
     discord.FIRST_REST *= hurry
     discord.GONE_REST *= hurry
-    discord.TIMEOUT_SECONDS *= hurry
+    discord.TIMEOUT_SECONDS = max(1.0, discord.TIMEOUT_SECONDS * hurry)
     return cli.main(["worker", "--app", "alert"])
 
 

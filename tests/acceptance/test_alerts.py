@@ -26,7 +26,7 @@ async def test_what_is_due_arrives_over_kills() -> None:
     """40 findings of 20 kinds, trouble and two kills: see the promises in benchmarks.alerts."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.alerts", "--broker", BACKEND, "--findings", "40",
-        "--kills", "2", "--longest-life", "2.5", "--hurry", "0.05", "--patience", "150",
+        "--kills", "2", "--longest-life", "2.5", "--hurry", "0.02", "--patience", "150",
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     report, _ = await process.communicate()
