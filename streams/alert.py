@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -17,6 +17,7 @@ from agents.alerts import (
     AlertState,
     Channels,
     Parked,
+    Refused,
     Verdict,
     finding_message,
     judge,
@@ -30,7 +31,9 @@ from agents.alerts.state import decode_state, encode_state
 from agents.base import Emit, Inbound
 from citeflow.findings import Severity
 from citeflow.settings import SiteConfig
+from streams.metrics import note_delivery, note_finding
 from streams.publisher import Publisher, PublishError
+from streams.rejection import rejection
 from streams.state_table import StateTable
 from streams.topics import topic_of
 
@@ -51,6 +54,9 @@ MAX_PARKED = 40
 # Tried on one tick, and after so many seconds no other is begun: one that takes all its tries takes
 # 83 s, and both together must end within the 120 s that a rebalance waits for.
 MAX_TRIED, TICK_SECONDS = 20, 30.0
+# What every channel refuses for good is tried so often, over four minutes: a service in trouble has
+# been known to answer so, too.
+REFUSED_TRIES = 5
 NEVER = datetime(9998, 12, 31, tzinfo=UTC)
 
 _LEVELS = {
@@ -116,8 +122,6 @@ class AlertStage:
 
     The state is written after a channel has taken a finding, never before: a window is opened by
     a delivery alone, and a worker that dies in between delivers twice rather than not at all.
-    `counts` tells how many were recorded, known, cooled, sent and parked, so that a throttle at
-    work can be told from silence.
     """
 
     stage = "alert"
@@ -134,7 +138,10 @@ class AlertStage:
         self._channels = channels
         self._site_config = site_config
         self._clock = clock
-        self.counts: collections.Counter[str] = collections.Counter()
+
+    def parked(self) -> int:
+        """How many findings wait to be taken by a channel."""
+        return sum(len(state.parked) for state in self._table.states())
 
     def request_id(self, event: Inbound[AlertRecord]) -> str:
         """The request that the finding is about, or the finding itself."""
@@ -147,7 +154,7 @@ class AlertStage:
         """Deliver, count or record a finding; on a tick, do what has become due."""
         record = event.record
         if isinstance(record, schemas.AlertDue):
-            await self._tick(event.origin.partition, record)
+            await self._tick(event.origin.partition, record, emit)
         else:
             await self._finding(event.origin, record)
 
@@ -165,30 +172,38 @@ class AlertStage:
         state = self._table.get(place.key())
         verdict = judge(finding, policy, minutes, state, self._clock())
         if verdict is Verdict.RECORD:
-            self._count("recorded", finding)
+            _count("recorded", finding)
             return
         if verdict is Verdict.KNOWN:
-            self._count("known", finding)
+            _count("known", finding)
             return
         state = state or place.new_state()
         if verdict is Verdict.COOL:
-            self._count("cooled", finding)
+            _count("cooled", finding)
             await self._put(place.key(), state.counted(origin.offset))
             return
         names = self._channels.wanted(finding, policy)
         if not names:
-            self._count("recorded", finding)  # no channel is set up: the log is the channel
+            _count("recorded", finding)  # no channel is set up: the log is the channel
             return
-        left = await self._channels.send(names, finding_message(finding))
+        left = tuple(await self._send(names, finding_message(finding)))
         now = self._clock()
         if left != names:
             state = state.opened(now, minutes)
         if not left:
-            self._count("sent", finding)
+            _count("sent", finding)
             await self._put(place.key(), state.delivered(finding.event_id, now))
             return
-        self._count("parked", finding)
-        await self._park(place, state, finding, left, minutes)
+        _count("parked", finding)
+        await self._park(place, state, finding, left, minutes, origin.offset)
+
+    async def _send(self, names: tuple[str, ...], message: Mapping[str, Any]) -> dict[str, str]:
+        left = await self._channels.send(names, message)
+        for name in names:
+            reason = left.get(name)
+            outcome = "refused" if isinstance(reason, Refused) else "failed"
+            note_delivery(name, outcome if reason else "taken")
+        return left
 
     async def _park(
         self,
@@ -197,6 +212,7 @@ class AlertStage:
         finding: schemas.AuditFinding,
         left: tuple[str, ...],
         minutes: float,
+        offset: int,
     ) -> None:
         for slot in itertools.count():
             if slot:
@@ -204,23 +220,25 @@ class AlertStage:
                 place = dataclasses.replace(place, slot=slot)
                 state = self._table.get(place.key()) or place.new_state()
             if len(state.parked) < MAX_PARKED:
-                parked = state.with_parked(finding, left, self._clock(), window_minutes=minutes)
+                parked = state.with_parked(
+                    finding, left, self._clock(), window_minutes=minutes, offset=offset
+                )
                 await self._put(place.key(), parked)
                 return
 
-    async def _tick(self, partition: int, due: schemas.AlertDue) -> None:
+    async def _tick(self, partition: int, due: schemas.AlertDue, emit: Emit) -> None:
         key = _Place(partition, due.kind, due.source, due.subject, due.slot).key()
         state = self._table.get(key)
         if state is None or state.due_at != due.due_at:
             return  # a tick for another time than the one that counts now
         started = time.monotonic()
         for entry in [entry for entry in state.parked if entry.retry_at <= due.due_at][:MAX_TRIED]:
-            state, taken = await self._retry(entry, state, opens_window=not due.slot)
+            state, done = await self._retry(entry, state, partition, due.slot, emit)
             # Each at once: those that were taken are not sent again after a crash.
             state = await self._put(key, state) or state
             if time.monotonic() - started > TICK_SECONDS:
                 return  # what is left is still due, and has another tick
-            if not taken:
+            if not done:
                 break
         if state.window_ends is not None and state.window_ends <= due.due_at:
             state = await self._close(state)
@@ -229,17 +247,23 @@ class AlertStage:
         await self._put(key, None if state.over else state)
 
     async def _retry(
-        self, entry: Parked, state: AlertState, *, opens_window: bool
+        self, entry: Parked, state: AlertState, partition: int, slot: int, emit: Emit
     ) -> tuple[AlertState, bool]:
+        """The state after another try, and whether the next one may be tried at once."""
         message = finding_message(entry.finding, count=entry.count)
-        left = await self._channels.send(entry.channels, message)
-        now = self._clock()
-        if left != entry.channels and opens_window:
+        reasons = await self._send(entry.channels, message)
+        left, now = tuple(reasons), self._clock()
+        if left != entry.channels and not slot:
             state = state.opened(now, entry.window_minutes)
-        if left:
-            return state.put_off(entry, left, now), False
-        self._count("sent", entry.finding)
-        return state.delivered(entry.finding.event_id, now), True
+        if not left:
+            _count("sent", entry.finding)
+            return state.delivered(entry.finding.event_id, now), True
+        final = all(isinstance(reason, Refused) for reason in reasons.values())
+        if final and entry.tries >= REFUSED_TRIES:
+            await emit(_dead_letter(entry, partition, reasons))
+            _count("dead_lettered", entry.finding)
+            return state.given_up(entry.finding.event_id), True
+        return state.put_off(entry, left, now), False
 
     async def _close(self, state: AlertState) -> AlertState:
         """The end of a window: say how many were suppressed in it."""
@@ -249,7 +273,7 @@ class AlertStage:
         summary = summary_finding(state, now)
         names = self._channels.wanted(summary, policy_of(state.kind, self._site_config))
         message = finding_message(summary, count=state.suppressed)
-        left = await self._channels.send(names, message)
+        left = tuple(await self._send(names, message))
         closed = state.closed()
         if left:
             return closed.with_parked(summary, left, now, count=state.suppressed)
@@ -259,10 +283,6 @@ class AlertStage:
         if state == self._table.get(key):
             return state
         return await self._table.put(key, state)
-
-    def _count(self, outcome: str, finding: schemas.AuditFinding) -> None:
-        self.counts[outcome] += 1
-        _log(finding, outcome)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -283,6 +303,35 @@ class _Place:
     def new_state(self) -> AlertState:
         """The state of which nothing is remembered yet."""
         return AlertState(kind=self.kind, source=self.source, subject=self.subject)
+
+
+def _dead_letter(
+    entry: Parked, partition: int, reasons: Mapping[str, str]
+) -> schemas.EventRejected:
+    # No finding of it: what is refused for its form would be refused again as that.
+    finding = entry.finding
+    topic = topic_of(finding)
+    origin = schemas.Origin(
+        topic=topic,
+        partition=partition,
+        offset=entry.offset,
+        timestamp=finding.timestamp,
+        key=finding.key,
+        headers=(),
+    )
+    error = ", ".join(f"{name}: {reason}" for name, reason in sorted(reasons.items()))
+    letter = rejection(
+        origin, schemas.encode(finding), stage=AlertStage.stage, error=f"not taken by {error}"
+    )
+    # Several made here, at no place in the log, must be told apart.
+    return msgspec.structs.replace(
+        letter, event_id=schemas.event_id(finding.event_id, "rejected", AlertStage.stage)
+    )
+
+
+def _count(outcome: str, finding: schemas.AuditFinding) -> None:
+    note_finding(finding.kind, outcome)
+    _log(finding, outcome)
 
 
 def _log(finding: schemas.AuditFinding, outcome: str) -> None:

@@ -84,11 +84,9 @@ def required_topics(config: StreamConfig) -> list[TopicSpec]:
     ]
 
 
-def build_apps(
-    names: Sequence[str], config: StreamConfig, site_config: SiteConfig
-) -> list[faust.App]:
+def build_apps(names: Sequence[str], config: StreamConfig, site_config: SiteConfig) -> list[App]:
     """Those of `EVERY_APP` that are named, not yet started, for one process."""
-    return list(_build(names, config, site_config))
+    return _build(names, config, site_config)
 
 
 def build_combined_app(config: StreamConfig, site_config: SiteConfig) -> faust.App:
@@ -175,6 +173,8 @@ def _join(config: StreamConfig, site_config: SiteConfig, unscored: Backlog) -> A
         broker=config.broker,
         partitions=config.partitions,
     )
+    remembered = "Requests that wait for pages, or were answered lately."
+    app.gauges = {"requests_remembered": (remembered, lambda: len(table))}
     score = ScoreStage(table=table, site_config=site_config, clock=utc_now, backlog=unscored)
     attach(
         app,
@@ -218,6 +218,7 @@ def _alert(config: StreamConfig, site_config: SiteConfig) -> App:
     stage = AlertStage(
         table=table, channels=Channels(delivery), site_config=site_config, clock=utc_now
     )
+    app.gauges = {"alerts_parked": ("Alerts that no channel has taken yet.", stage.parked)}
     attach(
         app,
         publisher,

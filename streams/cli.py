@@ -103,7 +103,12 @@ async def _worker(arguments: argparse.Namespace, config: StreamConfig) -> int:
         runner = WorkerRunner(config, site_config, apps=arguments.app or APP_NAMES)
         if arguments.health_port is not None:
             await stack.enter_async_context(
-                serving_health(arguments.health_port, runner.unready, host=arguments.health_host)
+                serving_health(
+                    arguments.health_port,
+                    runner.unready,
+                    runner.metrics,
+                    host=arguments.health_host,
+                )
             )
         await hand_in(site_config, config.broker)
         await stack.enter_async_context(runner)
@@ -253,7 +258,7 @@ def _parser() -> argparse.ArgumentParser:
         "--broker-timeout", type=float, default=60.0, help="seconds to wait for the broker"
     )
     worker.add_argument(
-        "--health-port", type=int, help="serve /healthz and /readyz on this port; 0: a free one"
+        "--health-port", type=int, help="serve /healthz, /readyz, /metrics there; 0: a free one"
     )
     worker.add_argument("--health-host", default="127.0.0.1", help="address to serve them on")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from types import MappingProxyType
 from typing import Any
 
 import faust
@@ -36,6 +37,8 @@ class App(faust.App):
     fetch_wait: float | None = None
     resources: Sequence[AbstractAsyncContextManager[object]] = ()
     companions: Sequence[faust.App] = ()
+    gauges: Mapping[str, tuple[str, Callable[[], float]]] = MappingProxyType({})
+    """What it measures of itself: by name, what that is and how much it is now."""
 
     def _new_transport(self) -> CarefulTransport:
         return CarefulTransport(self.conf.broker_consumer, self)

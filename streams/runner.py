@@ -16,6 +16,7 @@ from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, build_apps, required_topics
 from streams.audit import audit_record
 from streams.config import StreamConfig
+from streams.metrics import exposition
 from streams.publisher import Publisher, PublishError
 from streams.topics import ensure_topics
 from streams.voice import say
@@ -79,7 +80,7 @@ class WorkerRunner:
         apps: Sequence[str] = APP_NAMES,
     ) -> None:
         self._config = config
-        self._apps: list[faust.App] = build_apps(apps, config, site_config)
+        self._apps = build_apps(apps, config, site_config)
         self._watchdog = Watchdog(self._apps, config)
 
     async def start(self) -> None:
@@ -98,6 +99,10 @@ class WorkerRunner:
     def unready(self) -> dict[str, str]:
         """Why the worker is not ready, by application; empty when it is."""
         return {app.conf.id: reason for app in self._apps if (reason := unready(app))}
+
+    def metrics(self) -> bytes:
+        """What the worker counts and measures, for Prometheus."""
+        return exposition(self._apps)
 
     async def report(self, finding: Finding) -> None:
         """Put a finding of the process itself on its topic; one that cannot be sent is logged."""

@@ -22,6 +22,7 @@ import schemas
 from agents.base import Agent, Emit, Inbound
 from citeflow.findings import Finding, Severity, collect_findings
 from streams.audit import audit_record
+from streams.metrics import EVENTS, note_finding
 from streams.publisher import Publisher, PublishError, RecordTooLargeError
 from streams.rejection import rejection, rejection_finding
 from streams.window import AckWindow
@@ -145,6 +146,7 @@ class AgentShell(Generic[R]):
                 except PublishError:
                     raise
                 except Exception as exc:
+                    EVENTS.labels(stage, "failed").inc()
                     logger.warning(
                         "%s agent: try %d of %d failed on %s",
                         stage, attempt, ATTEMPTS, event.origin.position, exc_info=exc,
@@ -155,6 +157,7 @@ class AgentShell(Generic[R]):
                         return
                 else:
                     await self._send_findings(event, findings, emit)
+                    EVENTS.labels(stage, "handled").inc()
                     return
             await asyncio.sleep(RETRY_DELAY * 2**attempt)
 
@@ -180,13 +183,17 @@ class AgentShell(Generic[R]):
             await self._reject(event.origin, value, reason, emit)
             return
         await self._send_findings(event, [failed], emit)
+        EVENTS.labels(stage, "given_up").inc()
 
     async def _reject(
         self, origin: schemas.Origin, value: bytes | None, error: str, emit: Emit
     ) -> None:
         rejected = rejection(origin, value, stage=self._agent.stage, error=error)
         logger.warning("%s rejected: %s", origin.position, rejected.error)
-        await asyncio.gather(_emit_rejected(rejected, emit), emit(rejection_finding(rejected)))
+        finding = rejection_finding(rejected)
+        await asyncio.gather(_emit_rejected(rejected, emit), emit(finding))
+        EVENTS.labels(self._agent.stage, "rejected").inc()
+        note_finding(finding.kind, "emitted")
 
     async def _send_findings(self, event: Inbound[R], findings: list[Finding], emit: Emit) -> None:
         for finding in findings:
@@ -197,6 +204,7 @@ class AgentShell(Generic[R]):
                 timestamp=event.origin.timestamp,
             )
             await emit(record)
+            note_finding(record.kind, "emitted")
 
 
 async def _emit_rejected(rejected: schemas.EventRejected, emit: Emit) -> None:

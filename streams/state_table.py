@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -96,6 +96,12 @@ class StateTable(Generic[S]):
 
     def __len__(self) -> int:
         return len(self._changelog.data)
+
+    def states(self) -> Iterator[S]:
+        """Those of this worker's partitions that can be read."""
+        for key in list(self._changelog.data):
+            if (state := self.get(key)) is not None:
+                yield state
 
     def get(self, key: bytes) -> S | None:
         """The state under a key, None when there is none or it is damaged."""

@@ -1,7 +1,7 @@
 """Findings as alerts: who hears of what, how often, and in what words. Knows nothing of Kafka."""
 
 from agents.alerts.channels import Channels, Delivery
-from agents.alerts.discord import DiscordWebhook
+from agents.alerts.discord import DiscordWebhook, Refused
 from agents.alerts.message import finding_message, summary_finding
 from agents.alerts.policy import Policy, Verdict, judge, policy_of, window_of
 from agents.alerts.state import AlertState, Parked, trimmed
@@ -13,6 +13,7 @@ __all__ = [
     "DiscordWebhook",
     "Parked",
     "Policy",
+    "Refused",
     "Verdict",
     "finding_message",
     "judge",

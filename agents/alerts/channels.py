@@ -131,10 +131,10 @@ class Channels:
             names.append(CRITICAL)
         return tuple(name for name in names if self._channels[name].configured)
 
-    async def send(self, names: Sequence[str], message: Mapping[str, Any]) -> tuple[str, ...]:
-        """Post to each; returns those that did not take it and are still set up."""
+    async def send(self, names: Sequence[str], message: Mapping[str, Any]) -> dict[str, str]:
+        """Post to each; returns why not, of those that did not take it and are still set up."""
         reasons = await asyncio.gather(*(self._post(name, message) for name in names))
-        return tuple(name for name, reason in zip(names, reasons, strict=True) if reason)
+        return {name: reason for name, reason in zip(names, reasons, strict=True) if reason}
 
     async def _post(self, name: str, message: Mapping[str, Any]) -> str:
         channel = self._channels.get(name)

@@ -18,7 +18,7 @@ import httpx
 
 from citeflow.settings import SiteConfig
 
-__all__ = ["DiscordWebhook", "Pause"]
+__all__ = ["DiscordWebhook", "Pause", "Refused"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,14 @@ FIRST_REST, LONGEST_REST = 5.0, 60.0
 # thousand such requests in ten minutes.
 GONE = frozenset({401, 403, 404})
 GONE_REST = 300.0
+# What is wrong with the request passes by no waiting; what the webhook or the network has may.
+TEMPORARY = GONE | {408, 425, 429}
 
 _WIRE_LOGGERS = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.http2")
+
+
+class Refused(str):
+    """A reason that is the message's own: it will not be taken later either."""
 
 
 class _Redacting(logging.Filter):
@@ -97,7 +103,7 @@ class DiscordWebhook:
     async def post(self, message: Mapping[str, Any]) -> str:
         """Post, waiting and trying again within bounds. Returns why it was not taken, or blank.
 
-        Raises nothing but `CancelledError`.
+        The reason is `Refused` when it lies in the message. Raises nothing but `CancelledError`.
         """
         async with self._turn:
             url = self._url()
@@ -188,7 +194,11 @@ class DiscordWebhook:
             # The time of the answer: it came to them before that, however long it was on its way.
             self._posted.append(self._clock())
         self._heed(answer)
-        return "" if answer.is_success else f"status {answer.status_code}", answer.status_code
+        status = answer.status_code
+        if answer.is_success:
+            return "", status
+        final = 400 <= status < 500 and status not in TEMPORARY
+        return (Refused if final else str)(f"status {status}"), status
 
     def _heed(self, answer: httpx.Response) -> None:
         seconds, everywhere = 0.0, False

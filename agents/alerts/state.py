@@ -47,7 +47,8 @@ def _name(text: str) -> str:
 class Parked(msgspec.Struct, kw_only=True, frozen=True):
     """A finding that these channels have not taken yet.
 
-    `count` is how many it stands for; its delivery opens a window of `window_minutes`.
+    `offset` is where it stands on its topic, -1 for one that was made here. `count` is how many it
+    stands for; its delivery opens a window of `window_minutes`.
     """
 
     finding: AuditFinding
@@ -56,6 +57,7 @@ class Parked(msgspec.Struct, kw_only=True, frozen=True):
     tries: int = 1
     count: int = 1
     window_minutes: float = 0.0
+    offset: int = -1
 
 
 class AlertState(msgspec.Struct, kw_only=True, frozen=True):
@@ -135,6 +137,7 @@ class AlertState(msgspec.Struct, kw_only=True, frozen=True):
         *,
         count: int = 1,
         window_minutes: float = 0.0,
+        offset: int = -1,
     ) -> AlertState:
         """With a finding that these channels did not take."""
         entry = Parked(
@@ -144,6 +147,7 @@ class AlertState(msgspec.Struct, kw_only=True, frozen=True):
             retry_at=now + timedelta(seconds=FIRST_RETRY),
             count=count,
             window_minutes=window_minutes,
+            offset=offset,
         )
         others = (p for p in self.parked if p.finding.event_id != finding.event_id)
         return self._with(parked=(*others, entry))
@@ -165,6 +169,10 @@ class AlertState(msgspec.Struct, kw_only=True, frozen=True):
             if p.finding.event_id != entry.finding.event_id
         )
         return self._with(parked=(*others, again))
+
+    def given_up(self, event_id: str) -> AlertState:
+        """Without a finding that no channel will ever take."""
+        return self._with(parked=tuple(p for p in self.parked if p.finding.event_id != event_id))
 
     def merged(self, logged: AlertState) -> AlertState:
         """What stands of this state and one that was appended to the log after it.

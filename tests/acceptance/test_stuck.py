@@ -22,6 +22,7 @@ from streams.runner import wait_for_topics
 from tests.support.broker import BACKEND
 from tests.support.discord import playing_discord
 from tests.support.line import web_settings, worker_process
+from tests.support.metrics import samples
 
 
 async def test_a_paused_worker_ends_when_it_goes_on(line_config: StreamConfig) -> None:
@@ -69,7 +70,7 @@ async def test_a_worker_whose_broker_is_gone_ends(
 
 
 async def test_readiness_is_about_partitions(line_config: StreamConfig) -> None:
-    """/healthz and /readyz answer; ready means assigned and recovered."""
+    """/healthz, /readyz and /metrics answer; ready means assigned and recovered."""
     port = free_port()
     command = (sys.executable, "-m", "streams", "worker", "--health-port", str(port))
 
@@ -77,9 +78,22 @@ async def test_readiness_is_about_partitions(line_config: StreamConfig) -> None:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
             return answer.status, json.load(answer)
 
+    def measured() -> dict[tuple[str, ...], float]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            return samples(answer.read())
+
     async with (
         DemoWeb() as web,
         worker_process(line_config, web_settings(web.origin), command=command),
     ):
         assert await asyncio.to_thread(get, "/healthz") == (200, {"status": "ok"})
         assert await asyncio.to_thread(get, "/readyz") == (200, {"ready": True, "reasons": {}})
+        await Client(line_config.broker).ask("Redis caching", timeout=60)
+        values = await asyncio.to_thread(measured)
+    assert values["citeflow_events_total", "handled", "search"] == 1
+    assert values["citeflow_requests_remembered",] == 1
+    group = f"{line_config.app_prefix}-search"
+    lags = [key for key in values if key[0] == "citeflow_consumer_lag" and group in key]
+    assert len(lags) == line_config.partitions
+    assert ("citeflow_search_requests_total",) in {key[:1] for key in values}
+    assert values["process_resident_memory_bytes",] > 1_000_000

@@ -74,7 +74,7 @@ async def test_route_and_critical_go_everywhere(service: Any) -> None:
             assert channels.wanted(finding(1), route()) == ("discord", "apprise")
             everywhere = channels.wanted(critical, discord_only())
             assert everywhere == ("discord", "apprise", "critical")
-            assert await channels.send(everywhere, finding_message(critical)) == ()
+            assert await channels.send(everywhere, finding_message(critical)) == {}
         assert len(server.accepted) == 2
     (taken,) = service.taken
     assert taken["title"] == "CRITICAL: finding 1"
@@ -91,7 +91,7 @@ async def test_what_a_service_does_not_take_is_said_without_its_address(
             config = SiteConfig({"alert_apprise_urls": urls}, environ={})
             async with Delivery(config) as delivery:
                 message = finding_message(finding(1))
-                assert await Channels(delivery).send(("apprise",), message) == ("apprise",)
+                assert list(await Channels(delivery).send(("apprise",), message)) == ["apprise"]
     assert "not taken through Apprise" in caplog.text
     assert SECRET not in caplog.text
 

@@ -7,12 +7,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+import schemas
 from agents.alerts import discord, state
 from agents.alerts.digest import last_end
 from streams import apps
+from streams.alert import REFUSED_TRIES
 from streams.config import StreamConfig
+from streams.rejected import RejectedFilter, dead_letters, redrive
 from tests.support.alerts import COOLDOWN, alerting, finding, send, titles, until
 from tests.support.discord import playing_discord
+from tests.support.metrics import samples
 
 
 @pytest.fixture(autouse=True)
@@ -133,3 +137,46 @@ async def test_without_a_webhook_findings_are_logged(
         await send(line_config, finding(1, title="only in the log"))
         await until(lambda: "only in the log" in caplog.text)
         assert server.asked == 0
+
+
+async def test_what_is_refused_for_good_is_a_dead_letter(
+    line_config: StreamConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After several tries it makes room for others, and can be sent again."""
+    monkeypatch.setattr(state, "FIRST_RETRY", 0.05)
+    kind = "web_search_blocked"
+    async with playing_discord() as server, alerting(line_config, server) as runner:
+
+        def count(outcome: str) -> float:
+            return samples(runner.metrics()).get(("citeflow_findings_total", outcome, kind), 0)
+
+        before = {outcome: count(outcome) for outcome in ("parked", "sent", "dead_lettered")}
+        server.script.extend([400] * (REFUSED_TRIES + 1))
+        await send(line_config, finding(1, kind=kind))
+        await until(lambda: count("dead_lettered") > before["dead_lettered"])
+        assert samples(runner.metrics())["citeflow_alerts_parked",] == 0
+        (letter,) = [letter async for letter in dead_letters(line_config.broker, RejectedFilter())]
+        assert (letter.stage, letter.error) == ("alert", "not taken by discord: status 400")
+        assert schemas.decode(letter.value, schemas.AuditFinding).title == "finding 1"
+        assert titles(server) == []
+        (sent,) = await redrive(line_config.broker, RejectedFilter())
+        assert sent.refusal is None
+        await until(lambda: titles(server) == ["finding 1"])
+        assert (count("parked"), count("sent")) == (before["parked"] + 1, before["sent"] + 1)
+
+
+async def test_a_throttle_is_told_from_silence(line_config: StreamConfig) -> None:
+    """What is held back is counted, and a kind that nobody knows is not a name of its own."""
+    async with playing_discord() as server, alerting(line_config, server) as runner:
+        before = samples(runner.metrics())
+        await send(line_config, *(finding(number) for number in range(5)))
+        await send(line_config, finding(9, kind="k" * 500))
+
+        def more(outcome: str, kind: str) -> float:
+            key = ("citeflow_findings_total", *sorted((outcome, kind)))
+            return samples(runner.metrics()).get(key, 0) - before.get(key, 0)
+
+        await until(lambda: more("sent", "other") == 1)
+        await until(lambda: more("cooled", "event_rejected") == 4)
+        assert more("sent", "event_rejected") == 1
+        assert b"k" * 100 not in runner.metrics()
