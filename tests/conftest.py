@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[name]
     # Whoever tests the cache turns it on, in a directory of the test's own.
     os.environ["CITEFLOW_RESEARCH_NO_CACHE"] = "1"
+    # A shell has what it runs in the background ignore Ctrl-C, and a process passes that on to what
+    # it starts: the commands under test must hear it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
