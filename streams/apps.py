@@ -64,6 +64,8 @@ SEARCH_DEADLINE = SEARCH_PATIENCE + SEARCHES_TAKEN * SEARCH_BUDGET + 10.0
 FETCH_PATIENCE = 30.0
 FETCH_DEADLINE = FETCH_PATIENCE + 90.0
 SCORE_DEADLINE = 60.0
+# Each record waits for the broker two or three times; one partition must not wait for another's.
+JOINED_AT_ONCE = 16
 # Three channels, each tried three times with the pauses it asks for.
 ALERT_DEADLINE = 150.0
 # The database may be restarted, or be away for a while.
@@ -181,7 +183,8 @@ def _join(config: StreamConfig, site_config: SiteConfig, unscored: Backlog) -> A
         publisher,
         score,
         list(JOIN_RECORDS),
-        limit=1,
+        limit=JOINED_AT_ONCE,
+        in_lanes=True,  # a request's records are all in partitions with one number
         deadline=SCORE_DEADLINE,
         record_of=JOIN_RECORDS.__getitem__,
     )

@@ -102,11 +102,12 @@ def attach(
     limit: int,
     deadline: float,
     record_of: Callable[[str], type[Any]] | None = None,
+    in_lanes: bool = False,
 ) -> None:
     """Let `agent` handle the records of `topics` in the shell; `limit` at once.
 
     `deadline` bounds one try of one record, in seconds; `record_of` maps topics to record types,
-    by default those of the topic table.
+    by default those of the topic table; `in_lanes` is the shell's.
     """
     shell: AgentShell[Any] = AgentShell(
         agent,
@@ -115,6 +116,7 @@ def attach(
         crash=app.crash,
         limit=limit,
         deadline=deadline,
+        in_lanes=in_lanes,
     )
     channel = app.topic(
         *topics,

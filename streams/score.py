@@ -30,7 +30,7 @@ JOIN_RECORDS: dict[str, type[JoinRecord]] = {
 
 
 class ScoreStage:
-    """Feeds events to the join, one at a time, and emits the context it asks for.
+    """Feeds events to the join, one of a partition at a time, and emits the context it asks for.
 
     Order matters: the closing state is stored before the context is sent, so that after a crash
     the same pages are judged again; the finished state is stored after the broker has it.

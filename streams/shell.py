@@ -73,6 +73,8 @@ class AgentShell(Generic[R]):
 
     `record_of` maps a topic name to the record type it holds. `limit` is how many events are
     handled at once; `deadline` bounds one try of one event, in seconds. `crash` ends the worker.
+    With `in_lanes` records of partitions with the same number, of whatever topic, are handled one
+    after the other.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class AgentShell(Generic[R]):
         crash: Callable[[BaseException], Awaitable[None]],
         limit: int,
         deadline: float,
+        in_lanes: bool = False,
     ) -> None:
         self._agent = agent
         self._record_of = record_of
@@ -91,6 +94,7 @@ class AgentShell(Generic[R]):
         self._crash = crash
         self._limit = limit
         self._deadline = deadline
+        self._in_lanes = in_lanes
 
     async def run(self, stream: StreamT[Any]) -> None:
         """Handle the stream's events until it ends."""
@@ -101,7 +105,12 @@ class AgentShell(Generic[R]):
                 message = event.message
                 # A partition that left and came back is another window: what was in flight
                 # before belongs to the worker that had it in between.
-                await window.submit((message.tp, message.generation_id), event, self._process)
+                await window.submit(
+                    (message.tp, message.generation_id),
+                    event,
+                    self._process,
+                    lane=message.partition if self._in_lanes else None,
+                )
         finally:
             window.cancel()
 

@@ -8,8 +8,10 @@ the ones before it in a crash. Acknowledging strictly in order per partition lea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 __all__ = ["AckWindow"]
@@ -18,8 +20,16 @@ E = TypeVar("E")
 P = TypeVar("P")
 
 
+@dataclass(slots=True)
+class _Lane:
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
 class AckWindow(Generic[P, E]):
     """Runs at most `limit` handlers at once; acknowledges in the order of submission.
+
+    Events with the same `lane` are handled one after the other, in the order of submission.
 
     Events that are done but wait behind a slower one are held, at most `held` times `limit`.
 
@@ -38,6 +48,7 @@ class AckWindow(Generic[P, E]):
         self._queues: defaultdict[P, deque[list[E | bool]]] = defaultdict(deque)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining: set[P] = set()
+        self._lanes: dict[Hashable, _Lane] = {}
 
     async def drained(self) -> None:
         """Wait until no handler is running."""
@@ -45,14 +56,19 @@ class AckWindow(Generic[P, E]):
             await asyncio.wait(self._tasks)
 
     async def submit(
-        self, partition: P, event: E, handler: Callable[[E], Awaitable[object]]
+        self,
+        partition: P,
+        event: E,
+        handler: Callable[[E], Awaitable[object]],
+        *,
+        lane: Hashable = None,
     ) -> None:
-        """Start handling `event`; waits while there is no room for it."""
+        """Start handling `event`; waits while there is no room for it. None is no lane."""
         await self._room.acquire()
         await self._slots.acquire()
         entry: list[E | bool] = [event, False]
         self._queues[partition].append(entry)
-        task = asyncio.create_task(self._run(partition, entry, event, handler))
+        task = asyncio.create_task(self._run(partition, entry, event, handler, lane))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -67,13 +83,30 @@ class AckWindow(Generic[P, E]):
         entry: list[E | bool],
         event: E,
         handler: Callable[[E], Awaitable[object]],
+        lane: Hashable,
     ) -> None:
         try:
-            await handler(event)
+            if lane is None:
+                await handler(event)
+            else:
+                async with self._in(lane):
+                    await handler(event)
         finally:
             self._slots.release()
         entry[1] = True
         await self._acknowledge_done(partition)
+
+    @contextlib.asynccontextmanager
+    async def _in(self, name: Hashable) -> AsyncIterator[None]:
+        lane = self._lanes.setdefault(name, _Lane())
+        lane.users += 1
+        try:
+            async with lane.turn:  # first come, first served
+                yield
+        finally:
+            lane.users -= 1
+            if not lane.users:
+                del self._lanes[name]
 
     async def _acknowledge_done(self, partition: P) -> None:
         if partition in self._draining:

@@ -52,6 +52,47 @@ def test_acknowledges_in_order_per_partition(work: list[tuple[int, int]], limit:
         assert acked[partition] == [n for n, (p, _) in enumerate(work) if p == partition]
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), min_size=1, max_size=40),
+    st.integers(1, 8),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_lane_handles_one_at_a_time(work: list[tuple[int, int]], limit: int) -> None:
+    """In the order of submission; lanes do not wait for each other while there is room."""
+    handled: defaultdict[int, list[int]] = defaultdict(list)
+    running: set[int] = set()
+    together = 0
+
+    async def run() -> None:
+        async def handle(event: int) -> None:
+            nonlocal together
+            lane, turns = work[event]
+            assert lane not in running
+            running.add(lane)
+            together = max(together, len(running))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            running.remove(lane)
+            handled[lane].append(event)
+
+        async def ack(event: int) -> None:
+            pass
+
+        window: AckWindow[int, int] = AckWindow(ack, limit=limit)
+        for number, (lane, _) in enumerate(work):
+            # Two partitions of one number are one lane.
+            await window.submit(number % 2, number, handle, lane=lane)
+        await window.drained()
+        assert not window._lanes
+
+    asyncio.run(run())
+    assert dict(handled) == {
+        lane: [n for n, (other, _) in enumerate(work) if other == lane] for lane, _ in work
+    }
+    if limit >= len(work) and all(turns > 0 for _, turns in work):
+        assert together == len({lane for lane, _ in work})
+
+
 async def test_a_failed_handler_leaves_everything_behind_it_unacknowledged() -> None:
     """An event whose handler raised comes back, and so do the later ones of its partition."""
     acked: list[int] = []
