@@ -1,11 +1,11 @@
 """A poisoned partition: how much do a thousand bad records in a row slow good ones beside them?
 
-    python -m benchmarks.poison [--good 300] [--bad 1000] [--rounds 3]
+    python -m benchmarks.poison [--good 300] [--bad 1000] [--rounds 5]
 
 Good requests stand on all partitions but the first, bad ones on the first alone, all of them on
 Kafka before a worker looks. Rounds with and without the bad records alternate, each with a worker
 and a broker of its own; printed are the seconds from the worker being ready to the last answer, and
-their ratio. Loopback only.
+their ratio, and what a bad one costs the worker in CPU time. Loopback only.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 
+import psutil
 from aiokafka import AIOKafkaProducer
 from aiokafka.partitioner import DefaultPartitioner
 
@@ -49,7 +50,8 @@ async def _produce(broker: str, good: int, bad: int) -> None:
         await producer.stop()
 
 
-async def _round(arguments: argparse.Namespace, bad: int) -> float:
+async def _round(arguments: argparse.Namespace, bad: int) -> tuple[float, float]:
+    """Seconds until the good ones are answered, and of the worker's CPU until all is done."""
     async with local_broker(arguments.broker) as broker:
         await wait_for_topics(StreamConfig(broker=broker, partitions=PARTITIONS))
         await _produce(broker, arguments.good, bad)
@@ -78,24 +80,31 @@ async def _round(arguments: argparse.Namespace, bad: int) -> float:
                         rejected += 1
                         if rejected == bad:
                             break
+                    used = psutil.Process(worker.pid).cpu_times()
             finally:
                 worker.kill()
                 await worker.wait()
             await drain
     print(f"{bad:5} bad beside {arguments.good} good: {seconds:.2f} s", file=sys.stderr)
-    return seconds
+    return seconds, used.user + used.system
 
 
 async def run(arguments: argparse.Namespace) -> None:
     """Alternate, and print medians and their ratio."""
-    clean, poisoned = [], []
+    clean: list[float] = []
+    poisoned: list[float] = []
+    cpu: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(arguments.rounds):
-        clean.append(await _round(arguments, 0))
-        poisoned.append(await _round(arguments, arguments.bad))
+        for bad, times in ((0, clean), (arguments.bad, poisoned)):
+            seconds, used = await _round(arguments, bad)
+            times.append(seconds)
+            cpu[bad > 0].append(used)
     without, beside = statistics.median(clean), statistics.median(poisoned)
     print(f"{arguments.good} good requests alone: {without:.2f} s")
     print(f"beside {arguments.bad} bad ones on one partition: {beside:.2f} s")
     print(f"ratio {beside / without:.2f}")
+    cost = statistics.median(cpu[True]) - statistics.median(cpu[False])
+    print(f"a bad one costs the worker {1000 * cost / arguments.bad:.1f} ms of CPU time")
 
 
 def main() -> None:
@@ -104,7 +113,7 @@ def main() -> None:
     parser.add_argument("--broker", choices=BROKERS, default="embedded")
     parser.add_argument("--good", type=int, default=300)
     parser.add_argument("--bad", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--delay", type=float, default=0.2, help="seconds that a page takes")
     parser.add_argument("--patience", type=float, default=300, help="seconds for one round")
     asyncio.run(run(parser.parse_args()))
