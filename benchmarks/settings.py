@@ -69,6 +69,7 @@ async def measured(config: StreamConfig, url: str, changes: int) -> list[float]:
                 there = number % 2 == 0
                 await change(url, *(("set", KEY, "50") if there else ("unset", KEY)))
                 times.append(await seconds_until(client, sources=not there))
+            await change(url, "unset", KEY)
     return times
 
 

@@ -32,7 +32,7 @@ async def verdict(broker: str, valid: Set[str], invalid: int) -> dict[str, Any]:
     answers = await _answers(broker)
     asked_at = dict[str, float]()
     async for record in read_log(broker, "topics.requested"):
-        with contextlib.suppress(ValueError, AttributeError):
+        with contextlib.suppress(ValueError, AttributeError, TypeError):
             asked_at[json.loads(record.value).get("request_id")] = record.timestamp / 1000
     rejected = {letter.event_id async for _, letter in _read(broker, schemas.EventRejected)}
     missing = valid - answers.values.keys()
@@ -139,4 +139,5 @@ async def _late_though_read(broker: str, contexts: dict[str, schemas.ContextRead
             deadline = contexts[page.request_id].timings.deadline_at.timestamp()
             if record.timestamp / 1000 < deadline:
                 left[page.request_id].discard(page.rank)
-    return sum(not ranks for ranks in left.values())
+    # One without hits was never to be read.
+    return sum(not ranks and bool(contexts[name].pages) for name, ranks in left.items())

@@ -33,7 +33,7 @@ from citeflow.findings import Severity
 from citeflow.settings import SiteConfig
 from streams.metrics import note_delivery, note_finding
 from streams.publisher import Publisher, PublishError
-from streams.rejection import rejection
+from streams.rejection import REDRIVE_HEADER, rejection
 from streams.state_table import StateTable
 from streams.topics import topic_of
 
@@ -54,8 +54,8 @@ MAX_PARKED = 40
 # Tried on one tick, and after so many seconds no other is begun: one that takes all its tries takes
 # 83 s, and both together must end within the 120 s that a rebalance waits for.
 MAX_TRIED, TICK_SECONDS = 20, 30.0
-# What every channel refuses for good is tried so often, over four minutes: a service in trouble has
-# been known to answer so, too.
+# What every channel refuses for good is tried so often again, in some eight minutes: a service in
+# trouble may answer so, too.
 REFUSED_TRIES = 5
 NEVER = datetime(9998, 12, 31, tzinfo=UTC)
 
@@ -171,6 +171,8 @@ class AlertStage:
         place = _Place(origin.partition, finding.kind, finding.source, subject)
         state = self._table.get(place.key())
         verdict = judge(finding, policy, minutes, state, self._clock())
+        if verdict is Verdict.COOL and origin.header(REDRIVE_HEADER):
+            verdict = Verdict.SEND  # somebody asked for this one
         if verdict is Verdict.RECORD:
             _count("recorded", finding)
             return
@@ -259,11 +261,11 @@ class AlertStage:
             _count("sent", entry.finding)
             return state.delivered(entry.finding.event_id, now), True
         final = all(isinstance(reason, Refused) for reason in reasons.values())
-        if final and entry.tries >= REFUSED_TRIES:
+        if final and entry.refusals + 1 >= REFUSED_TRIES:
             await emit(_dead_letter(entry, partition, reasons))
             _count("dead_lettered", entry.finding)
-            return state.given_up(entry.finding.event_id), True
-        return state.put_off(entry, left, now), False
+            return state.given_up(entry, now), True
+        return state.put_off(entry, left, now, refused=final), final
 
     async def _close(self, state: AlertState) -> AlertState:
         """The end of a window: say how many were suppressed in it."""

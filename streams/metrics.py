@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import IllegalStateError
+from faust.exceptions import ConsumerNotStarted
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -83,7 +84,11 @@ class _Gauges(Collector):
 
 def _lags(app: App) -> Iterator[tuple[str, int, int]]:
     consumer: Any = app.consumer
-    for tp in sorted(consumer.assignment()):
+    try:
+        assignment = sorted(consumer.assignment())
+    except ConsumerNotStarted:
+        return  # whoever asks while the worker starts is told the rest
+    for tp in assignment:
         if tp.topic in app.tables.changelog_topics:
             continue  # read at a recovery, never committed
         try:
@@ -109,6 +114,6 @@ def _searches() -> Iterator[Metric]:
     for engine in HEALTH.states():
         for status, count in engine.requests.items():
             requests.add_metric([engine.endpoint, status], count)
-        circuits.add_metric([engine.endpoint], float(engine.circuit_open))
+        circuits.add_metric([engine.endpoint], float(engine.opens_for > 0))
     yield requests
     yield circuits

@@ -16,7 +16,7 @@ from citeflow.settings import SiteConfig
 from streams.apps import APP_NAMES, build_apps, required_topics
 from streams.audit import audit_record
 from streams.config import StreamConfig
-from streams.metrics import exposition
+from streams.metrics import exposition, note_finding
 from streams.publisher import Publisher, PublishError
 from streams.topics import ensure_topics
 from streams.voice import say
@@ -112,6 +112,7 @@ class WorkerRunner:
         )
         try:
             await Publisher(self._apps[0]).send(msgspec.structs.replace(record, request_id=None))
+            note_finding(finding.kind, "emitted")
         except PublishError as exc:
             logger.error("a finding could not be sent: %s: %s", finding.title, exc)
 

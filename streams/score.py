@@ -15,6 +15,7 @@ from citeflow.findings import collect_findings
 from citeflow.settings import SiteConfig
 from streams.audit import audit_record
 from streams.join import CloseReason, Emitted, JoinState, Phase, resume, step
+from streams.metrics import note_finding
 from streams.publisher import PublishError, RecordTooLargeError
 from streams.state_table import StateTable
 
@@ -75,6 +76,7 @@ class ScoreStage:
                 deadline_passed=state.close_reason is CloseReason.DEADLINE,
             )
         for finding in findings:
+            note_finding(finding.kind, "emitted")
             await emit(
                 audit_record(
                     finding,

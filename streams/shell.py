@@ -39,6 +39,8 @@ R = TypeVar("R", bound=schemas.Record)
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
 ATTEMPTS = 3
 RETRY_DELAY = 0.2
+# Events taken for each that is handled. More where one lane must not hold up the others.
+HELD, HELD_IN_LANES = 4, 8
 TRACE_HEADER = "traceparent"
 # As the W3C defines it: 55 bytes in version 00, a little more in versions to come.
 TRACE_PATTERN = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}[0-9a-f-]{0,64}")
@@ -99,7 +101,9 @@ class AgentShell(Generic[R]):
     async def run(self, stream: StreamT[Any]) -> None:
         """Handle the stream's events until it ends."""
         manual: Any = stream.noack()  # type: ignore[attr-defined] # missing in faust's interface
-        window: AckWindow[Any, EventT[Any]] = AckWindow(manual.ack, limit=self._limit)
+        window: AckWindow[Any, EventT[Any]] = AckWindow(
+            manual.ack, limit=self._limit, held=HELD_IN_LANES if self._in_lanes else HELD
+        )
         try:
             async for event in manual.events():
                 message = event.message

@@ -29,9 +29,11 @@ class _Lane:
 class AckWindow(Generic[P, E]):
     """Runs at most `limit` handlers at once; acknowledges in the order of submission.
 
-    Events with the same `lane` are handled one after the other, in the order of submission.
+    Events with the same `lane` are handled one after the other, in the order of submission; a lane
+    that stands still holds up the others when it fills the room with events that wait for it.
 
-    Events that are done but wait behind a slower one are held, at most `held` times `limit`.
+    Events that are done but wait behind a slower one are held, and those that wait for their lane:
+    with those being handled at most `held` times `limit`.
 
     `ack` is awaited once for each event, in order per partition, after its handler and those
     of all events before it are done. A handler that raises or is cancelled leaves its event,
@@ -65,7 +67,8 @@ class AckWindow(Generic[P, E]):
     ) -> None:
         """Start handling `event`; waits while there is no room for it. None is no lane."""
         await self._room.acquire()
-        await self._slots.acquire()
+        if lane is None:  # in a lane, what waits for its turn takes no slot from the others
+            await self._slots.acquire()
         entry: list[E | bool] = [event, False]
         self._queues[partition].append(entry)
         task = asyncio.create_task(self._run(partition, entry, event, handler, lane))
@@ -85,14 +88,14 @@ class AckWindow(Generic[P, E]):
         handler: Callable[[E], Awaitable[object]],
         lane: Hashable,
     ) -> None:
-        try:
-            if lane is None:
+        if lane is None:
+            try:
                 await handler(event)
-            else:
-                async with self._in(lane):
-                    await handler(event)
-        finally:
-            self._slots.release()
+            finally:
+                self._slots.release()
+        else:
+            async with self._in(lane), self._slots:
+                await handler(event)
         entry[1] = True
         await self._acknowledge_done(partition)
 

@@ -37,10 +37,11 @@ LONGEST_PAUSE = 3600.0
 FIRST_REST, LONGEST_REST = 5.0, 60.0
 # Deleted or forbidden: that passes by a person's hand only, and Discord bans an address for ten
 # thousand such requests in ten minutes.
-GONE = frozenset({401, 403, 404})
+GONE = frozenset({401, 403, 404, 405, 410})
 GONE_REST = 300.0
-# What is wrong with the request passes by no waiting; what the webhook or the network has may.
-TEMPORARY = GONE | {408, 425, 429}
+# What is wrong with the message passes by no waiting. Other refusals are the address's, the
+# webhook's or the network's.
+REFUSALS = frozenset({400, 413, 422})
 
 _WIRE_LOGGERS = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.http2")
 
@@ -197,7 +198,8 @@ class DiscordWebhook:
         status = answer.status_code
         if answer.is_success:
             return "", status
-        final = 400 <= status < 500 and status not in TEMPORARY
+        # An address that is no number is answered in the same way as a malformed message.
+        final = status in REFUSALS and b"webhook_id" not in answer.content
         return (Refused if final else str)(f"status {status}"), status
 
     def _heed(self, answer: httpx.Response) -> None:

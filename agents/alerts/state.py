@@ -55,6 +55,7 @@ class Parked(msgspec.Struct, kw_only=True, frozen=True):
     channels: tuple[str, ...]
     retry_at: datetime
     tries: int = 1
+    refusals: int = 0
     count: int = 1
     window_minutes: float = 0.0
     offset: int = -1
@@ -66,7 +67,8 @@ class AlertState(msgspec.Struct, kw_only=True, frozen=True):
     The window begins when a channel has taken a finding, and neither moves nor grows with what is
     suppressed in it. `counted_to` is the offset of the last finding counted, so that one that is
     delivered again by Kafka is not counted again; `known` are the ids of the last that were
-    delivered, until `known_until`. `writes` tells the younger of two states.
+    delivered, until `known_until`; `given` are those of the last that were given up. `writes` tells
+    the younger of two states.
     """
 
     kind: str
@@ -79,6 +81,7 @@ class AlertState(msgspec.Struct, kw_only=True, frozen=True):
     parked: tuple[Parked, ...] = ()
     known: tuple[str, ...] = ()
     known_until: datetime | None = None
+    given: tuple[str, ...] = ()
     writes: int = 0
 
     def quiet(self, now: datetime) -> bool:
@@ -150,42 +153,62 @@ class AlertState(msgspec.Struct, kw_only=True, frozen=True):
             offset=offset,
         )
         others = (p for p in self.parked if p.finding.event_id != finding.event_id)
-        return self._with(parked=(*others, entry))
+        given = tuple(g for g in self.given if g != finding.event_id)
+        return self._with(parked=(*others, entry), given=given)
 
-    def put_off(self, entry: Parked, channels: tuple[str, ...], now: datetime) -> AlertState:
+    def put_off(
+        self, entry: Parked, channels: tuple[str, ...], now: datetime, *, refused: bool = False
+    ) -> AlertState:
         """With an entry that was tried again and that these channels did not take.
 
-        What is due beside it waits as long: the channels that did not take one take no other.
+        What is due beside it waits as long, for the channels that did not take one take no other;
+        not so when it was `refused` for what it is.
         """
         wait = timedelta(seconds=min(FIRST_RETRY * 2**entry.tries, LAST_RETRY))
         again = msgspec.structs.replace(
-            entry, channels=channels, tries=entry.tries + 1, retry_at=now + wait
+            entry,
+            channels=channels,
+            tries=entry.tries + 1,
+            refusals=entry.refusals + 1 if refused else 0,
+            retry_at=now + wait,
         )
         others = tuple(
             msgspec.structs.replace(p, retry_at=now + wait)
-            if p.retry_at <= now and set(p.channels) & set(channels)
+            if not refused and p.retry_at <= now and set(p.channels) & set(channels)
             else p
             for p in self.parked
             if p.finding.event_id != entry.finding.event_id
         )
         return self._with(parked=(*others, again))
 
-    def given_up(self, event_id: str) -> AlertState:
-        """Without a finding that no channel will ever take."""
-        return self._with(parked=tuple(p for p in self.parked if p.finding.event_id != event_id))
+    def given_up(self, entry: Parked, now: datetime) -> AlertState:
+        """Without a finding that no channel will ever take.
+
+        No delivery of it will open a window: what was suppressed while it waited is told at once.
+        """
+        event_id = entry.finding.event_id
+        state = self._with(
+            parked=tuple(p for p in self.parked if p.finding.event_id != event_id),
+            given=(*self.given, event_id)[-KNOWN:],
+        )
+        if state.suppressed and state.window_ends is None and not state.parked:
+            return state._with(window_started=min(entry.finding.timestamp, now), window_ends=now)
+        return state
 
     def merged(self, logged: AlertState) -> AlertState:
         """What stands of this state and one that was appended to the log after it.
 
-        The window is the younger one's. What is parked in either and was delivered by neither is
-        parked: two workers at once may deliver it twice, but do not lose it.
+        The window is the younger one's. What is parked in either, was delivered by neither and not
+        given up by the younger is parked: two workers at once may deliver it twice, but do not lose
+        it.
         """
         younger = self if self.writes > logged.writes else logged
         known = tuple(dict.fromkeys((*self.known, *logged.known)))[-KNOWN:]
         parked: dict[str, Parked] = {}
+        done = {*known, *younger.given}
         for entry in (*self.parked, *logged.parked):
             event_id = entry.finding.event_id
-            if event_id not in known and entry.tries >= getattr(parked.get(event_id), "tries", 0):
+            if event_id not in done and entry.tries >= getattr(parked.get(event_id), "tries", 0):
                 parked[event_id] = entry
         return msgspec.structs.replace(younger, parked=tuple(parked.values()), known=known)
 

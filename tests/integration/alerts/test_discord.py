@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.alerts import Delivery, DiscordWebhook, discord
+from agents.alerts import Delivery, DiscordWebhook, Refused, discord
 from citeflow.settings import SiteConfig
 from tests.support.discord import TOKEN, FakeDiscord, playing_discord
 
@@ -80,7 +80,20 @@ async def test_a_message_it_does_not_want_costs_no_other() -> None:
         await hook.aclose()
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize(
+    ("status", "final"),
+    [(400, True), (413, True), (422, True), (404, False), (405, False), (407, False), (500, False)],
+)
+async def test_what_lies_in_the_message_is_told_from_trouble(status: int, final: bool) -> None:
+    """Only the first is never taken; a wrong address or a service in trouble may pass."""
+    async with playing_discord() as server:
+        server.script.extend([status] * 3)
+        hook = webhook(server)
+        assert isinstance(await hook.post(MESSAGE), Refused) is final
+        await hook.aclose()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405, 410])
 async def test_a_webhook_that_is_gone_is_left_alone_loudly(
     status: int, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,6 +13,7 @@ from agents.alerts.digest import last_end
 from streams import apps
 from streams.alert import REFUSED_TRIES
 from streams.config import StreamConfig
+from streams.log_reader import read_log
 from streams.rejected import RejectedFilter, dead_letters, redrive
 from tests.support.alerts import COOLDOWN, alerting, finding, send, titles, until
 from tests.support.discord import playing_discord
@@ -163,6 +164,53 @@ async def test_what_is_refused_for_good_is_a_dead_letter(
         assert sent.refusal is None
         await until(lambda: titles(server) == ["finding 1"])
         assert (count("parked"), count("sent")) == (before["parked"] + 1, before["sent"] + 1)
+
+
+async def test_what_was_given_up_stays_so_and_the_rest_is_told(
+    line_config: StreamConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over a restart nothing is posted again; those cooled behind it are told, and a redrive is
+    posted whatever the window."""
+    monkeypatch.setattr(state, "FIRST_RETRY", 0.05)
+
+    async def letters() -> int:
+        return sum([1 async for _ in read_log(line_config.broker, "events.rejected")])
+
+    async with playing_discord() as server:
+        server.script.extend([400] * (REFUSED_TRIES + 1))
+        async with alerting(line_config, server):
+            await send(line_config, finding(1))
+            await until(lambda: server.asked >= 1)
+            await send(line_config, *(finding(number) for number in range(2, 7)))
+            await until(lambda: len(server.accepted) == 1)
+        assert titles(server) == ["5 more of event\\_rejected"]
+        assert await letters() == 1
+        async with alerting(line_config, server):
+            await send(line_config, finding(8, source="other"), finding(9))
+            await until(lambda: {"finding 8", "finding 9"} <= set(titles(server)))
+            await redrive(line_config.broker, RejectedFilter())
+            await until(lambda: "finding 1" in titles(server))
+        assert len(server.accepted) == 4
+        assert await letters() == 1
+
+
+async def test_one_refusal_after_an_outage_gives_nothing_up(
+    line_config: StreamConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tries that failed for other reasons do not count."""
+    monkeypatch.setattr(state, "FIRST_RETRY", 0.02)
+    monkeypatch.setattr(state, "LAST_RETRY", 0.1)
+    monkeypatch.setattr(discord, "FIRST_REST", 0.05)
+    monkeypatch.setattr(discord, "LONGEST_REST", 0.05)
+    async with playing_discord() as server:
+        server.down = True
+        async with alerting(line_config, server):
+            await send(line_config, finding(1, severity="critical"))
+            await until(lambda: server.asked >= 3 * (REFUSED_TRIES + 2))
+            server.script.append(400)
+            server.down = False
+            await until(lambda: titles(server) == ["finding 1"])
+        assert [letter async for letter in dead_letters(line_config.broker, RejectedFilter())] == []
 
 
 async def test_a_throttle_is_told_from_silence(line_config: StreamConfig) -> None:

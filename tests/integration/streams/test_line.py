@@ -14,8 +14,10 @@ from streams.client import Client
 from streams.config import StreamConfig
 from streams.demo import DemoWeb
 from streams.produce import produce
+from streams.runner import WorkerRunner
 from tests.support.broker import BACKEND
 from tests.support.line import gather, gather_until, running_line, web_settings
+from tests.support.metrics import samples
 from tests.support.webs import hanging_pages, refusing_engine
 
 TOPIC = "FastAPI streaming responses"
@@ -162,3 +164,9 @@ async def test_a_broker_that_knows_no_topics_yet(
     async with DemoWeb() as web, running_line(line_config, web_settings(web.origin)):
         context = await Client(line_config.broker).ask(TOPIC, timeout=60)
     assert context.outcome is schemas.ContextOutcome.COMPLETE
+
+
+def test_metrics_can_be_asked_for_before_the_start(line_config: StreamConfig) -> None:
+    """Counters and the process are told; the gauges of a consumer come when there is one."""
+    runner = WorkerRunner(line_config, SiteConfig({}, environ={}))
+    assert samples(runner.metrics())["process_resident_memory_bytes",] > 0

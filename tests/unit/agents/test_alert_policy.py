@@ -226,3 +226,16 @@ def test_all_filtered_is_told_once_a_day() -> None:
     assert policy_of("research_web_sources_all_filtered", config) == policy(cooldown=1440.0)
     assert config.get_float("findings.research_web_sources_all_filtered.cooldown_minutes") == 1440
     assert "findings.agent_failed.min_severity" in REGISTRY
+
+
+def test_what_was_given_up_does_not_come_back_from_the_log() -> None:
+    """Recovery merges each state of the log with the next one, from the first on."""
+    parked = AlertState(kind="k", source="s").with_parked(finding(), ("discord",), NOW).counted(3)
+    (entry,) = parked.parked
+    given = parked.given_up(entry, NOW)
+    assert (given.parked, given.suppressed, given.window_ends) == ((), 1, NOW)
+    later = given.closed().delivered("other", NOW)
+    for recovered in (parked.merged(given), parked.merged(given).merged(later)):
+        assert recovered.parked == ()
+    again = later.with_parked(finding(), ("discord",), NOW)
+    assert len(later.merged(again).parked) == 1

@@ -93,6 +93,30 @@ def test_a_lane_handles_one_at_a_time(work: list[tuple[int, int]], limit: int) -
         assert together == len({lane for lane, _ in work})
 
 
+async def test_a_lane_that_stands_still_holds_up_no_other() -> None:
+    """What waits for it takes no turn from the others, as long as there is room."""
+    handled: list[int] = []
+    stuck = asyncio.Event()
+
+    async def handle(event: int) -> None:
+        if event % 2 == 0:
+            await stuck.wait()
+        handled.append(event)
+
+    async def ack(event: int) -> None:
+        pass
+
+    window: AckWindow[int, int] = AckWindow(ack, limit=2, held=8)
+    for event in range(14):
+        await asyncio.wait_for(window.submit(event % 2, event, handle, lane=event % 2), 5)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert handled == [1, 3, 5, 7, 9, 11, 13]
+    stuck.set()
+    await window.drained()
+    assert sorted(handled) == list(range(14))
+
+
 async def test_a_failed_handler_leaves_everything_behind_it_unacknowledged() -> None:
     """An event whose handler raised comes back, and so do the later ones of its partition."""
     acked: list[int] = []
