@@ -11,6 +11,11 @@ Two rules close it. Records fetched while nothing may flow are given back by see
 of them, in the consumer's thread, before anything else can move the position. And from the end of
 a rebalance until the committed offsets have been sought, nothing flows.
 
+A rebalance while the app stops makes Faust close the client from the app's thread, beside the
+consumer's own thread, which is closing it as well. The two meet in the same connection about once
+in forty stops, and the thread dies of it before it has left its group. Here only the thread that
+owns the client closes it.
+
 And every partition is assigned, whatever a broker says that was just started: see
 `streams.assignment`.
 """
@@ -48,6 +53,9 @@ class CarefulConsumerThread(AIOKafkaConsumerThread):
             for assignor in consumer._partition_assignment_strategy
         ]
         return consumer
+
+    def close(self) -> None:
+        """Nothing: the app calls this from its own thread, and stops this one right after."""
 
     async def _fetch_records(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,3 +82,25 @@ async def test_flow_stops_when_a_rebalance_completes(monkeypatch: pytest.MonkeyP
     stop_flow_until_sought(app)
     await app.on_rebalance_complete.send()
     assert stopped == [True]
+
+
+async def test_only_its_own_thread_closes_the_client() -> None:
+    """A rebalance while the app stops leaves the client to the thread that owns it."""
+    closed: list[str] = []
+
+    async def close(part: str) -> None:
+        closed.append(part)
+
+    client = SimpleNamespace(
+        _closed=False,
+        _client=SimpleNamespace(close=lambda: close("client")),
+        _coordinator=SimpleNamespace(close=lambda: close("coordinator")),
+    )
+    made = thread(flowing=False)
+    made.app = SimpleNamespace(loop=asyncio.get_running_loop())  # type: ignore[assignment]
+    made._consumer = client  # type: ignore[assignment]
+    made.close()
+    await asyncio.sleep(0.01)
+    assert closed == []
+    # Otherwise the thread would take it for closed, and leave no group.
+    assert not client._closed
