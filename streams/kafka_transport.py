@@ -13,7 +13,7 @@ a rebalance until the committed offsets have been sought, nothing flows.
 
 A rebalance while the app stops makes Faust close the client from the app's thread, beside the
 consumer's own thread, which is closing it as well. The two meet in the same connection about once
-in forty stops, and the thread dies of it before it has left its group. Here only the thread that
+in fifty stops, and the thread dies of it before it has left its group. Here only the thread that
 owns the client closes it.
 
 And every partition is assigned, whatever a broker says that was just started: see
