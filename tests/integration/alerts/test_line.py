@@ -163,6 +163,8 @@ async def test_what_is_refused_for_good_is_a_dead_letter(
         (sent,) = await redrive(line_config.broker, RejectedFilter())
         assert sent.refusal is None
         await until(lambda: titles(server) == ["finding 1"])
+        # It is counted once the broker has acknowledged that it is done, after it arrived.
+        await until(lambda: count("sent") > before["sent"])
         assert (count("parked"), count("sent")) == (before["parked"] + 1, before["sent"] + 1)
 
 
